@@ -271,7 +271,7 @@ def loading(bench: Bench) -> Iterator[Figure]:
 def _load(bench: Bench, _shell: str, _rows: Path) -> float:
     new = bench.directory / "loaded.db"
     new.unlink(missing_ok=True)
-    plan = bench.compiled.load_plan(load_target(bench.compiled, str(new), bench.library))
+    plan = bench.compiled.load_plan(load_target(bench.compiled, str(new), bench.library)).json
     plan["task"]["tables"] = [table for table in plan["task"]["tables"] if table["name"] == "user"]
     start = time.monotonic()
     for _ in Worker(plan):

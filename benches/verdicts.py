@@ -29,6 +29,9 @@ from looks import (
 from windows import equal_rates_of_few_transactions, open_loops_that_hang, windows_of_few_transactions
 
 from dbdyno.model.events.trial import TrialResult
+from dbdyno.model.plan.reading import read_task
+from dbdyno.model.plan.tasks import TrialTask
+from dbdyno.model.plan.worker_plan import WorkerPlan
 from dbdyno.run.coordinated_workers import CoordinatedWorkers
 from dbdyno.runtime.worker import WorkerFailed, worker_path
 from dbdyno.stats import verdict
@@ -116,7 +119,10 @@ def interleaved_block(bench: Bench, number: int, planted: int) -> float:
         interleaving = {"length_ms": SLICE_MS, "index": index, "of": 2, "cpu": number}
         work = planted if index == number % 2 else 0
         window = {"seconds": INTERLEAVED_S}
-        plans.append(bench.plan(LOOKUP, 1, 0, CACHE, interleaving=interleaving, window=window, planted_work=work))
+        plan = bench.plan(LOOKUP, 1, 0, CACHE, interleaving=interleaving, window=window, planted_work=work)
+        task = read_task(plan)
+        assert isinstance(task, TrialTask)
+        plans.append(WorkerPlan(task=task))
     rates = {}
     for who, heard in CoordinatedWorkers(plans, 60.0, [0, 0]):
         if isinstance(heard, WorkerFailed):

@@ -37,7 +37,7 @@ def carry_out(
     cell = compile_cell(experiment, make_cells(experiment, parse_set(sets, experiment)).cells[0])
     database = str(directory / "trial.db")
     ask(cell.load_plan(load_target(cell, database)), Loaded)
-    plan = cell.trial_plan(trial_target(cell, database), 11)
+    plan = cell.plan(trial_target(cell, database), 11).json
     plan_schema().validate(plan)
     plan["task"] |= {
         "warmup": {"seconds": 0, "transactions": 0},

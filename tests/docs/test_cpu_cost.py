@@ -19,7 +19,7 @@ from dbdyno.experiment.design import make_cells, parse_set
 from dbdyno.model.plan.cell import CompiledCell
 from duckdb_library import URL as DUCKDB
 from duckdb_library import needs_duckdb
-from experiment_files import ROOT
+from experiment_files import ROOT, task_json
 
 SMALL = 0.2
 
@@ -47,11 +47,11 @@ def cells(made: Experiment, *options: str, url: str = "sqlite:") -> dict[str, Co
 
 def kinds(compiled: CompiledCell) -> Counter[str]:
     """Count the statements of a trial by kind: the names of its steps, and `begin` and `commit`."""
-    names = [each["name"] for each in compiled.trial["statements"]]
-    (transaction,) = compiled.trial["transactions"]
+    names = [each["name"] for each in task_json(compiled)["statements"]]
+    (transaction,) = task_json(compiled)["transactions"]
     once: Counter[str] = Counter()
     _count(transaction["steps"], names, 1, once)
-    window = compiled.trial["window"]
+    window = task_json(compiled)["window"]
     executed = sum(count for name, count in once.items() if name in names)
     times = window["transactions"] or window["statements"] / executed
     assert times == int(times)
@@ -101,14 +101,14 @@ def test_the_documentation_has_the_experiments_own_counts(made: Experiment) -> N
 @pytest.mark.slow
 def test_what_a_build_may_lack_is_measured_where_it_is_asked_for(made: Experiment) -> None:
     assert [part for part in parts(made) if part not in cells(made)] == ["json", "fts5", "rtree", "window", "cte"]
-    sql = [each["sql"] for compiled in cells(made).values() for each in compiled.trial["statements"]]
+    sql = [each["sql"] for compiled in cells(made).values() for each in task_json(compiled)["statements"]]
     assert not [text for text in sql if re.search(r"json|\bover\b|\bwith\b|\bmatch\b", text, re.IGNORECASE)]
     assert not any("virtual" in text for compiled in cells(made).values() for text in compiled.after)
 
 
 def test_it_is_one_clients_and_ends_by_number(made: Experiment) -> None:
     for compiled in cells(made, all_of(made)).values():
-        trial = compiled.trial
+        trial = task_json(compiled)
         assert (trial["clients"], trial["arrival"], trial["window"]["seconds"]) == (1, {"loop": "closed"}, None)
         assert trial["warmup"] == {"seconds": 0, "transactions": 0}
 

@@ -26,6 +26,8 @@ from dbdyno.experiment.design import make_cells
 from dbdyno.model.events.answers import Loaded
 from dbdyno.model.events.trial import TrialResult
 from dbdyno.model.plan.cell import PLAN, CompiledCell
+from dbdyno.model.plan.steps import Execute, Transaction
+from dbdyno.model.plan.tasks import Warmup, Window
 from dbdyno.run.provisioners import Provisioners
 from dbdyno.runtime.worker import ask, write_amalgamation
 from directories import server_directory
@@ -238,26 +240,26 @@ def compile_entries(corpus: Corpus, entries: list[Entry]) -> list[CompiledCell]:
 
 def run_once(corpus: Corpus, cells: Sequence[CompiledCell], allow_writes: bool) -> tuple[TrialResult, set[str]]:
     """Execute the statement of each cell once, all in one transaction; return what the engine received meanwhile."""
-    statements = [each.trial["statements"][0] for each in cells]
     steps = [
-        step | {"statement": index}
+        replace(step, statement=index) if isinstance(step, Execute) else step
         for index, each in enumerate(cells)
-        for step in each.trial["transactions"][0]["steps"]
+        for step in each.task.transactions[0].steps
     ]
-    together = {
-        "warmup": {"seconds": 0.0, "transactions": 0},
-        "window": {"transactions": 1},
-        "statements": statements,
-        "transactions": [{"name": "corpus", "weight": 1.0, "steps": steps}],
-    }
-    cell = replace(cells[0], trial=cells[0].trial | together)
+    task = replace(
+        cells[0].task,
+        warmup=Warmup(),
+        window=Window(transactions=1),
+        statements=[each.task.statements[0] for each in cells],
+        transactions=[Transaction(name="corpus", steps=steps)],
+    )
+    cell = replace(cells[0], task=task)
     with Provisioners(corpus.directory, allow_writes) as provisioners:
         provisioner = provisioners.of(cell)
         provisioner.check(cell)
         with provisioner.ready(cell, 0) as ready:
             # What dbdyno sends to check the statements does not count.
             before = corpus.log.stat().st_size
-            result = ask(cell.trial_plan(ready.target, 1), TrialResult)
+            result = ask(cell.plan(ready.target, 1), TrialResult)
             return result, corpus.received(before)
 
 

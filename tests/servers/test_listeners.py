@@ -18,6 +18,7 @@ from authenticated import Place
 from conftest import Cli
 from dbdyno.analysis.findings.connections import backlog_findings
 from dbdyno.engines.web.application import find_application
+from dbdyno.model.plan.tasks import Tier, TrialTask
 from dbdyno.model.result.cell import Cell as MeasuredCell
 from dbdyno.model.result.convert import from_json
 from dbdyno.run.listen_queues import new_drops, read_queues
@@ -52,9 +53,9 @@ def knocking(port: int, connections: int) -> Iterator[None]:
         yield
 
 
-def task(port: int, **parts: int) -> dict[str, Any]:
-    named = [{"name": name, "pids": [pid]} for name, pid in parts.items()]
-    return {"target": {"host": "127.0.0.1", "port": port}, "tiers": named}
+def task(port: int, **parts: int) -> TrialTask:
+    named = [Tier(name=name, pids=[pid]) for name, pid in parts.items()]
+    return TrialTask(target={"host": "127.0.0.1", "port": port}, tiers=named)
 
 
 @needs_queues
@@ -78,7 +79,7 @@ def test_what_found_a_queue_full_is_counted_for_the_socket_alone() -> None:
     assert new_drops(read_queues(), task(full)) is None
 
 
-def _dropped(before: Any, asked: dict[str, Any]) -> int:
+def _dropped(before: Any, asked: TrialTask) -> int:
     told = new_drops(before, asked)
     assert told is not None
     return sum(each.dropped for each in told.sockets)

@@ -18,6 +18,7 @@ from dbdyno.experiment.design import make_cells
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
 from dbdyno.model.plan.cell import CompiledCell
+from dbdyno.model.plan.serialization import as_json
 from dbdyno.model.result.schema import json_schema
 from dbdyno.runtime.worker import worker_path
 
@@ -73,6 +74,12 @@ def compiled(made: Experiment, url: str = "sqlite:") -> list[CompiledCell]:
     """Compile all cells of an experiment for one system."""
     cells = make_cells(made, systems=[parse_url(url)], refuse=refusal)
     return [compile_cell(made, cell) for cell in cells.cells]
+
+
+def task_json(cell: CompiledCell) -> dict[str, Any]:
+    """Return the task of a cell's trials as JSON."""
+    task: dict[str, Any] = as_json(cell.task)
+    return task
 
 
 @cache

@@ -18,6 +18,7 @@ from dbdyno.cpu.counters import CYCLES_FORMULA, counters
 from dbdyno.cpu.counting import Counted
 from dbdyno.cpu.work import Work
 from dbdyno.engines.sqlite.releases import version_numbers
+from dbdyno.model.plan.serialization import as_json
 from dbdyno.run.machine import host_facts
 from dbdyno.runtime.worker import worker_path
 
@@ -260,7 +261,7 @@ def _group(counted: Counted, number: int, costs: Costs) -> dict[str, Any]:
 def _work_hash(work: Work, seed: int) -> str:
     content = [[part.name, part.plan("", "", seed)] for part in work.parts]
     tables = [
-        [part.compiled.before, part.compiled.tables, part.compiled.after, part.compiled.definition.data_seed]
+        [part.compiled.before, as_json(part.compiled.tables), part.compiled.after, part.compiled.definition.data_seed]
         for part in work.parts
         if part.compiled is not None
     ]

@@ -13,7 +13,9 @@ from dbdyno.engines.writes import reaching_statements
 from dbdyno.experiment import Experiment, load_experiment
 from dbdyno.experiment.compile import compile_cell, refusal
 from dbdyno.experiment.design import make_cells, parse_set
-from dbdyno.model.plan.cell import PLAN, CompiledCell, ResolvedCell
+from dbdyno.model.plan.cell import CompiledCell, ResolvedCell
+from dbdyno.model.plan.serialization import as_json
+from dbdyno.model.plan.worker_plan import PLAN
 
 # Number of statements if an experiment's window ends by time.
 STATEMENTS = 2000
@@ -29,8 +31,9 @@ _FURTHER = "further statements"
 class Part:
     """A part of the work: a cell or a file. ``name``: the cell's id.
 
-    ``task``: the trial's task without target; ``groups``: names of the groups of statements, by number; ``compiled``:
-    the cell, if it has tables; ``once``: the part can't be repeated, such as a file.
+    ``task``: the trial's task as JSON, without target: saved counts contain a hash of it, so its keys must not change.
+    ``groups``: names of the groups of statements, by number; ``compiled``: the cell, if it has tables; ``once``: the
+    part can't be repeated, such as a file.
     """
 
     name: str
@@ -122,7 +125,7 @@ def _of_cell(experiment: Experiment, cell: ResolvedCell) -> Part:
         problem = "the cell selects its own library"
         hint = "choose other cells, and use `--sqlite` and `--cflags` (such as `-DSQLITE_THREADSAFE=2`) instead"
         raise InputError(f"{experiment.place}: {cell.id}", problem, hint)
-    task = compiled.trial
+    task = as_json(compiled.task)
     names = [" ".join(each["sql"].split()) for each in task["statements"]]
     if len(names) > _GROUPS - len(_CONTROL) - 1:
         names = [kind_of(each) for each in names]

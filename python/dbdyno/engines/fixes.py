@@ -20,6 +20,7 @@ from dbdyno.model.experiment.load import Load
 from dbdyno.model.plan.change import Resource
 from dbdyno.model.plan.fix import Fix, Price, Source
 from dbdyno.model.plan.settings import Settings
+from dbdyno.model.plan.steps import Transaction
 
 Json = Mapping[str, Any]
 
@@ -77,7 +78,7 @@ class Situation:
     back; ``asked``: the requested settings; ``begins``: the modes in which its transactions begin; ``data_bytes``: the
     size of its tables; ``memory_bytes``, ``processors``: memory and CPUs of the machine; ``named``: dbdyno didn't start
     the system; ``own_tables``: the experiment creates the tables; ``failed``: the kinds of failures; ``transactions``:
-    the transactions as in a plan; ``quote``: quotes a name so that it can't be read as a keyword.
+    the transactions of its plan; ``quote``: quotes a name so that it can't be read as a keyword.
     """
 
     engine: str
@@ -88,7 +89,7 @@ class Situation:
     product: str = ""
     version: tuple[int, ...] = ()
     statements: Sequence[StatementFacts] = ()
-    transactions: Sequence[Json] = ()
+    transactions: Sequence[Transaction] = ()
     catalog: Json = field(default_factory=dict)
     begins: frozenset[str] = frozenset()
     data_bytes: float | None = None

@@ -2,11 +2,14 @@
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
 from dbdyno.model.events.trial import TrialResult
-from dbdyno.model.plan.cell import CompiledCell, Target
+from dbdyno.model.plan.cell import CompiledCell
+from dbdyno.model.plan.injections import Changes, PreloadedServer
+from dbdyno.model.plan.tasks import Target, Tier
+from dbdyno.model.plan.worker_plan import TrialPlan
 from dbdyno.model.result.reading import JsonObject
 from dbdyno.runtime.workspace.interruption import Interruption
 from dbdyno.runtime.workspace.workspace import Workspace
@@ -38,18 +41,19 @@ class Ready:
         place: str | None = self.target.get("path") or self.target.get("process", {}).get("data")
         return place
 
-    def watched(self, request: dict[str, Any]) -> dict[str, Any]:
+    def watched(self, request: TrialPlan) -> TrialPlan:
         """Return a trial's plan with the tiers' process ids, so that the worker measures the CPU time of each tier.
 
         If the trial delays a server's calls, the plan also names the file that worker and server share.
         """
         if self.preload is not None:
-            changes = request["task"]["changes"] | {"server": {"file": self.preload}}
-            request = request | {"task": request["task"] | {"changes": changes}}
+            server = PreloadedServer(file=self.preload)
+            changes = replace(request.task.changes or Changes(), server=server)
+            request = request.with_task(replace(request.task, changes=changes))
         if not self.tiers:
             return request
-        tiers = [{"name": name, "pids": pids} for name, pids in self.tiers.items()]
-        return request | {"task": request["task"] | {"tiers": tiers}}
+        tiers = [Tier(name=name, pids=pids) for name, pids in self.tiers.items()]
+        return request.with_task(replace(request.task, tiers=tiers))
 
     def trouble(self, lost: bool) -> str | None:
         """Return what happened to the system if that explains why a trial failed; ``None`` otherwise.

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from dbdyno.base.errors import InputError
 from dbdyno.engines.lookup import engine_of
 from dbdyno.model.events.answers import OnlyReads, Reach, Writes
-from dbdyno.model.plan.cell import PLAN, CompiledCell
+from dbdyno.model.plan.cell import CompiledCell
 from dbdyno.model.plan.system import SystemSpec
+from dbdyno.model.plan.tasks import ReachTask, WritesTask
+from dbdyno.model.plan.worker_plan import WorkerPlan
 from dbdyno.runtime.worker import ask
 
 if TYPE_CHECKING:
@@ -60,7 +62,7 @@ def writing_transactions(compiled: CompiledCell, provisioners: "Provisioning") -
     Statements that the engine can't judge count as writes. Loads the cell's tables if necessary, and doesn't change the
     data that its trials start from. The user's own programs have no transactions. Raises DbdynoError.
     """
-    if not compiled.trial.get("transactions"):
+    if not compiled.task.transactions:
         return {}
     with provisioners.of(compiled).ready(compiled, 0) as ready:
         return writes_by_transaction(compiled, ready.target)
@@ -89,13 +91,13 @@ def reaching_statements(compiled: CompiledCell, target: Mapping[str, Any], own: 
     Statements known to be reads may access other databases. ``target``: an existing database of the system. Raises
     SystemFailed.
     """
-    making = [*compiled.before, *compiled.after, *(f"table {table['name']}" for table in compiled.tables)]
-    statements = [*making, *(str(each["sql"]) for each in compiled.trial["statements"])]
+    making = [*compiled.before, *compiled.after, *(f"table {table.name}" for table in compiled.tables)]
+    statements = [*making, *(each.sql for each in compiled.task.statements)]
     words = engine_of(target["engine"]).escape_words
     if words is not None and not any(word in text.lower() for text in statements for word in words):
         return []
-    task = {"kind": "reach", "target": target, "own": list(own), "statements": statements}
-    answers = ask({"schema": PLAN, "seed": 1, "task": task}, Reach, _LONGEST_S).beyond
+    task = ReachTask(target=dict(target), own=own, statements=statements)
+    answers = ask(WorkerPlan(task=task), Reach, _LONGEST_S).beyond
     beyond = [Writing(text, why, "beyond") for text, why in zip(statements, answers, strict=True) if why is not None]
     if not beyond or not engine_of(target["engine"]).is_server:
         return beyond
@@ -135,17 +137,15 @@ def allowed(system: SystemSpec, what: str, found: Iterable[Writing]) -> dict[str
 
 
 def _ask_writes(compiled: CompiledCell, target: Mapping[str, Any]) -> Writes:
-    trial = compiled.trial
-    task = {
-        "kind": "writes",
-        "target": target,
-        "statements": trial["statements"],
-        "transactions": trial["transactions"],
-        "prepare": trial["prepare"],
-        "data_seed": compiled.definition.data_seed,
-    }
-    return ask({"schema": PLAN, "seed": 1, "task": task}, Writes, _LONGEST_S)
+    task = WritesTask(
+        target=dict(target),
+        statements=compiled.task.statements,
+        transactions=compiled.task.transactions,
+        prepare=compiled.task.prepare,
+        data_seed=compiled.definition.data_seed,
+    )
+    return ask(WorkerPlan(task=task), Writes, _LONGEST_S)
 
 
 def _text(compiled: CompiledCell, name: str) -> str:
-    return next(str(each["sql"]) for each in compiled.trial["statements"] if each["name"] == name)
+    return next(each.sql for each in compiled.task.statements if each.name == name)

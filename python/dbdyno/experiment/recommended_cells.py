@@ -56,9 +56,8 @@ def recommendation_cells(
 
 def _has_prefix_search(compiled: CompiledCell) -> bool:
     """Whether a statement of the cell is a prefix search."""
-    statements = compiled.trial.get("statements", [])
     engine = compiled.cell.system.engine
-    return any(prefix_search(each["sql"], each.get("example", []), engine) for each in statements)
+    return any(prefix_search(each.sql, each.example, engine) for each in compiled.task.statements)
 
 
 def _with_recommendation(experiment: Experiment, cell: Cell, recommendation: Recommendation) -> Cell:

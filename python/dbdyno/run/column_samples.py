@@ -12,8 +12,9 @@ from dbdyno.experiment.compile import compile_cell
 from dbdyno.experiment.design import make_cells
 from dbdyno.experiment.statements import statements_experiment
 from dbdyno.model.events.answers import Answer
-from dbdyno.model.plan.cell import PLAN
 from dbdyno.model.plan.system import SystemSpec
+from dbdyno.model.plan.tasks import AskTask
+from dbdyno.model.plan.worker_plan import WorkerPlan
 from dbdyno.run.provisioners import Provisioners
 from dbdyno.runtime.worker import ask
 
@@ -42,8 +43,7 @@ def sample_column(
         provisioner = provisioners.of(compiled)
         provisioner.check(compiled)
         with provisioner.ready(compiled, 0) as ready:
-            task = {"kind": "ask", "target": ready.target, "sql": question}
-            answer = _ask(task, place, system)
+            answer = _ask(AskTask(target=ready.target, sql=question), place, system)
     values: list[Any] = json.loads(answer) if answer else []
     drawn = [each for each in values if isinstance(each, int | float | str) and not isinstance(each, bool)]
     if not drawn:
@@ -51,8 +51,8 @@ def sample_column(
     return drawn
 
 
-def _ask(task: dict[str, Any], place: str, system: SystemSpec) -> str | None:
+def _ask(task: AskTask, place: str, system: SystemSpec) -> str | None:
     try:
-        return ask({"schema": PLAN, "seed": 1, "task": task}, Answer).answer
+        return ask(WorkerPlan(task=task), Answer).answer
     except SystemFailed as error:
         raise InputError(f"{system.name}: {place}", str(error), _HINT) from error

@@ -15,8 +15,10 @@ from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
 from dbdyno.experiment.resolve import resolve
 from dbdyno.model.events.answers import Check, Outcome
-from dbdyno.model.plan.cell import PLAN, Cell, CompiledCell
+from dbdyno.model.plan.cell import Cell, CompiledCell
 from dbdyno.model.plan.system import SystemSpec
+from dbdyno.model.plan.tasks import CheckTask
+from dbdyno.model.plan.worker_plan import WorkerPlan
 from dbdyno.run.provisioners import Provisioners
 from dbdyno.runtime.worker import Worker, WorkerFailed
 
@@ -118,9 +120,8 @@ def _compiled(spec: SystemSpec, text: str) -> CompiledCell:
 
 
 def _ask(target: dict[str, Any]) -> Iterator[Checked]:
-    task = {"kind": "check", "target": target}
     try:
-        for received in Worker({"schema": PLAN, "seed": 1, "task": task}, _LONGEST_S):
+        for received in Worker(WorkerPlan(task=CheckTask(target=target)), _LONGEST_S):
             if isinstance(received.event, Check):
                 yield Checked(received.event.name, received.event.outcome, received.event.why)
     except WorkerFailed as error:

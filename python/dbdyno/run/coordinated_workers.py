@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from dbdyno.model.events.answers import Phase, Ready
 from dbdyno.model.events.reading import ReceivedEvent
 from dbdyno.model.events.trial import TrialResult
+from dbdyno.model.plan.worker_plan import TrialPlan
 from dbdyno.run.worker_places import Coordinated, Here, Place
-from dbdyno.runtime.worker import JsonObject, WorkerFailed
+from dbdyno.runtime.worker import WorkerFailed
 
 
 class CoordinatedWorkers:
@@ -17,7 +18,7 @@ class CoordinatedWorkers:
 
     def __init__(
         self,
-        plans: Sequence[JsonObject],
+        plans: Sequence[TrialPlan],
         timeout_s: float | None,
         paddings: Sequence[int],
         place: Place | None = None,
@@ -28,7 +29,7 @@ class CoordinatedWorkers:
         """
         self._place: Place = Here() if place is None else place
         self._workers: list[Coordinated] = []
-        self._interleaved = any(plan["task"].get("interleaving") is not None for plan in plans)
+        self._interleaved = any(plan.task.interleaving is not None for plan in plans)
         #: Numbers of the running workers.
         self.at_work: set[int] = set(range(len(plans)))
         try:

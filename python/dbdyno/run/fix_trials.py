@@ -151,7 +151,7 @@ class Fixer:
         engine = engine_of(self._base.cell.system.engine)
         if not indexes or not engine.is_server or self._base.cell.system.host is not None:
             return list(fixes), []
-        statements = [(str(each["sql"]), each.get("example", [])) for each in self._base.trial.get("statements", [])]
+        statements = [(each.sql, each.example) for each in self._base.task.statements]
         with self._provisioners.of(self._base).ready(self._base, 0) as ready:
             usable = engine.would_use(ready.target, statements, list(indexes.values()))
         known = dict(zip(indexes, usable, strict=True)) if usable is not None else {}

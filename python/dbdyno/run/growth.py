@@ -194,7 +194,7 @@ class _Grown:
             as_is = {} if fresh or "os_cache" not in system.target else {"os_cache": "as_is"}
             first_use = state.next - _rows(compiled, self.growth)
             seed = growth_seed(self.plan.seed, self.block + window, step)
-            made = compiled.trial_plan(system.target | as_is, seed, first_use, analyzed=trial.analyzed)
+            made = compiled.plan(system.target | as_is, seed, first_use, analyzed=trial.analyzed)
             trial.request = with_tiers(made, compiled)
             trial.around["growing"] = {"rows": state.rows, "filled": filled}
             filled = []

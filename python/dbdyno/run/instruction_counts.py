@@ -2,6 +2,7 @@
 
 import shutil
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from dbdyno.base.errors import InputError, SystemFailed
@@ -9,7 +10,9 @@ from dbdyno.engines import engine_of
 from dbdyno.model.events.around import Counting
 from dbdyno.model.events.trial import TrialResult
 from dbdyno.model.plan.cell import CompiledCell
-from dbdyno.runtime.worker import JsonObject, Worker, WorkerFailed
+from dbdyno.model.plan.tasks import Closed, Record, Warmup, Window
+from dbdyno.model.plan.worker_plan import TrialPlan
+from dbdyno.runtime.worker import Worker, WorkerFailed
 from dbdyno.runtime.workspace.interruption import Interruption
 
 # Number of statements to count, after a warm-up. They run about 50 times slower under Valgrind.
@@ -29,7 +32,7 @@ def check_counting(compiled: CompiledCell) -> None:
         raise InputError("--instructions", "valgrind is not installed", "install it, e.g. `apt install valgrind`")
 
 
-def count_instructions(plan: JsonObject, timed: TrialResult, interrupted: Interruption) -> Counting:
+def count_instructions(plan: TrialPlan, timed: TrialResult, interrupted: Interruption) -> Counting:
     """Run a trial's plan with one client under callgrind and return the counts of its window.
 
     ``timed``: the result of the timed trial, which has the number of statements per transaction.
@@ -52,21 +55,21 @@ def count_instructions(plan: JsonObject, timed: TrialResult, interrupted: Interr
         return Counting(instructions=_total(out), accounting=results[0].accounting, work=results[0].work)
 
 
-def counted_plan(plan: JsonObject, statements: float) -> JsonObject:
+def counted_plan(plan: TrialPlan, statements: float) -> TrialPlan:
     """Return a trial's plan for counting: one client, a number of statements, no time measurement.
 
     ``statements``: per transaction, on average.
     """
-    task = plan["task"]
-    changed = {
-        "clients": 1,
-        "interleaving": None,
-        "arrival": {"loop": "closed"},
-        "warmup": {"transactions": int(_WARMUP_STATEMENTS / max(statements, 1))},
-        "window": {"statements": _STATEMENTS, "transactions": task["window"].get("transactions")},
-        "record": {"operations": False, "io": False, "mutexes": False, "interval_ms": 3_600_000},
-    }
-    return plan | {"task": task | changed}
+    task = replace(
+        plan.task,
+        clients=1,
+        interleaving=None,
+        arrival=Closed(),
+        warmup=Warmup(transactions=int(_WARMUP_STATEMENTS / max(statements, 1))),
+        window=Window(statements=_STATEMENTS, transactions=plan.task.window.transactions),
+        record=Record(operations=False, io=False, mutexes=False, interval_ms=3_600_000),
+    )
+    return plan.with_task(task)
 
 
 def _total(out: Path) -> int:

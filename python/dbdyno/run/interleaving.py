@@ -91,7 +91,7 @@ def _leaves_behind(compiled: CompiledCell) -> bool:
 def _sets_syncing(compiled: CompiledCell) -> bool:
     """Whether a statement of a cell's transactions names a setting that decides about syncs."""
     engine = engine_of(compiled.cell.system.engine)
-    return any(engine.sets_syncing(str(each["sql"])) for each in compiled.trial.get("statements", []))
+    return any(engine.sets_syncing(each.sql) for each in compiled.task.statements)
 
 
 def _bytes_of_copy(compiled: CompiledCell, provisioners: Provisioners) -> int:
@@ -105,6 +105,6 @@ def _problem(compiled: CompiledCell) -> str | None:
         return "its clients are processes of their own"
     if compiled.definition.load.memory_limit_mb is not None:
         return "its memory is limited"
-    if compiled.trial["arrival"]["loop"] != "closed":
+    if compiled.task.arrival.loop != "closed":
         return "its transactions start by the clock"
     return None

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import psutil
 
 from dbdyno.model.events.around import Listeners, Listening
+from dbdyno.model.plan.tasks import TrialTask
 
 _SOMAXCONN = Path("/proc/sys/net/core/somaxconn")
 
@@ -62,15 +63,14 @@ def read_queues() -> Queues:
     return found
 
 
-def new_drops(before: Queues, task: Mapping[str, Any]) -> Listeners | None:
+def new_drops(before: Queues, task: TrialTask) -> Listeners | None:
     """Return the drops since ``before``, for the sockets that a trial's clients or its system's parts connect to.
 
     ``task``: the task of the trial's plan. None if there are no such TCP sockets on this machine.
     """
     now = read_queues()
-    parts = {inode: tier["name"] for tier in task.get("tiers", ()) for inode in _inodes(tier["pids"], now)}
-    target = task["target"]
-    parts |= {inode: _TARGET for inode in now if inode not in parts and _is_at(now[inode], target)}
+    parts = {inode: tier.name for tier in task.tiers for inode in _inodes(tier.pids, now)}
+    parts |= {inode: _TARGET for inode in now if inode not in parts and _is_at(now[inode], task.target)}
     sockets = [
         Listening(
             part=part,

@@ -4,6 +4,7 @@ import os
 import platform
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,10 @@ from dbdyno.engines.null import TARGET
 from dbdyno.model.events.answers import Device
 from dbdyno.model.events.reading import ReceivedEvent
 from dbdyno.model.events.trial import TrialResult
-from dbdyno.model.plan.cell import PLAN, CompiledCell
-from dbdyno.model.plan.steps import without_thinking
+from dbdyno.model.plan.cell import CompiledCell
+from dbdyno.model.plan.steps import without_pauses
+from dbdyno.model.plan.tasks import Closed, DeviceTask, Warmup, Window
+from dbdyno.model.plan.worker_plan import WorkerPlan
 from dbdyno.runtime.cluster.machines import LoadMachines
 from dbdyno.runtime.worker import Worker, ask
 from dbdyno.runtime.workspace.interruption import Interruption
@@ -93,15 +96,13 @@ def device_facts(directory: Path, interrupted: Interruption, seconds: float) -> 
 
     Raises SystemFailed and RunInterrupted.
     """
-    task = {
-        "kind": "device",
-        "directory": str(directory),
-        "seconds": seconds,
-        "bytes": max(_FEWEST_BYTES, round(_DEVICE_BYTES * min(1.0, seconds / _USUAL_SECONDS))),
-        "depths": _DEVICE_DEPTHS,
-    }
-    plan = {"schema": PLAN, "seed": 1, "task": task}
-    facts = ask(plan, Device, _LONGEST_S, interrupted).device
+    task = DeviceTask(
+        directory=str(directory),
+        seconds=seconds,
+        bytes=max(_FEWEST_BYTES, round(_DEVICE_BYTES * min(1.0, seconds / _USUAL_SECONDS))),
+        depths=_DEVICE_DEPTHS,
+    )
+    facts = ask(WorkerPlan(task=task), Device, _LONGEST_S, interrupted).device
     return facts.model_dump(mode="json") | {"probe_s": seconds}
 
 
@@ -114,20 +115,20 @@ def ceiling(compiled: CompiledCell, seconds: float, machines: LoadMachines | Non
     operation of the null engine, too. Think times are left out, because the ceiling is the rate that clients could
     reach. Raises TrialFailed.
     """
-    transactions = [each | {"steps": without_thinking(each["steps"])} for each in compiled.trial["transactions"]]
-    # Leave out changes: they add delays, and there are no calls to count.
-    own = {name: value for name, value in compiled.trial.items() if name != "changes"}
     seconds = max(seconds, _LEAST_CEILING_S)
-    trial = own | {
-        "transactions": transactions,
-        "target": TARGET,
-        "clients": 1,
-        "arrival": {"loop": "closed"},
-        "connect": "once",
-        "warmup": {"seconds": _WARMUP * seconds, "transactions": 0},
-        "window": {"seconds": seconds, "transactions": None, "statements": None},
-    }
-    plan = {"schema": PLAN, "seed": 1, "task": trial}
+    task = replace(
+        compiled.task,
+        transactions=[without_pauses(each) for each in compiled.task.transactions],
+        target=TARGET,
+        clients=1,
+        arrival=Closed(),
+        connect="once",
+        warmup=Warmup(seconds=_WARMUP * seconds),
+        window=Window(seconds=seconds),
+        # Leave out changes: they add delays, and there are no calls to count.
+        changes=None,
+    )
+    plan = WorkerPlan(task=task)
     if machines is None:
         return _ceiling(Worker(plan, _LONGEST_S))
     machines.ready()

@@ -20,8 +20,9 @@ from dbdyno.experiment import Experiment
 from dbdyno.experiment.compile import compile_cell
 from dbdyno.experiment.design import make_cells
 from dbdyno.model.events.trial import TrialResult
-from dbdyno.model.plan.cell import CompiledCell, not_analyzed
+from dbdyno.model.plan.cell import CompiledCell
 from dbdyno.model.plan.system import SystemSpec
+from dbdyno.model.plan.tasks import Window, without_analysis
 from dbdyno.model.result.cell import Cell
 from dbdyno.run.interleaving import USUAL_SLICE_S
 from dbdyno.run.provisioners import Provisioners
@@ -121,9 +122,9 @@ def prepare_statements(cells: Mapping[str, CompiledCell], provisioners: Provisio
     provisioner = provisioners.of(first)
     provisioner.check(first)
     statements = [
-        each | {"name": name}
+        replace(each, name=name)
         for name, compiled in cells.items()
-        for each in not_analyzed(compiled.trial["statements"])[:1]
+        for each in without_analysis(compiled.task.statements)[:1]
     ]
     with provisioner.ready(first, 0) as ready:
         return prepare_on(ready.target, statements, provisioners)
@@ -245,7 +246,9 @@ def time_ratio(a: CompiledCell, b: CompiledCell, provisioners: Provisioners, see
         replace(
             each,
             cell=replace(each.cell, id=name),
-            trial=each.trial | {"statements": not_analyzed(each.trial["statements"]), "window": {"seconds": _WINDOW_S}},
+            task=replace(
+                each.task, statements=without_analysis(each.task.statements), window=Window(seconds=_WINDOW_S)
+            ),
         )
         for name, each in (("a", a), ("b", b))
     ]

@@ -1,15 +1,17 @@
 """A trial whose clients are distributed over several workers, which start and end each phase together."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from dbdyno.analysis.measured.merging import merge_intervals, merge_results
 from dbdyno.model.events.reading import ReceivedEvent
 from dbdyno.model.events.trial import Interval, TrialResult
-from dbdyno.model.plan.cell import not_analyzed
+from dbdyno.model.plan.tasks import Part, without_analysis
+from dbdyno.model.plan.worker_plan import TrialPlan
 from dbdyno.run.coordinated_workers import CoordinatedWorkers
 from dbdyno.run.worker_places import Place
-from dbdyno.runtime.worker import JsonObject, WorkerFailed
+from dbdyno.runtime.worker import WorkerFailed
 
 
 class Processes:
@@ -17,7 +19,7 @@ class Processes:
 
     def __init__(
         self,
-        plan: JsonObject,
+        plan: TrialPlan,
         sizes: Sequence[int],
         *,
         timeout_s: float | None = None,
@@ -87,20 +89,15 @@ def _as_heard(event: Interval | TrialResult) -> ReceivedEvent:
     return ReceivedEvent(event, event.model_dump(mode="json"))
 
 
-def parts(plan: JsonObject, sizes: Sequence[int]) -> list[JsonObject]:
+def parts(plan: TrialPlan, sizes: Sequence[int]) -> list[TrialPlan]:
     """Return the plans of a trial's workers, each with a part of the clients."""
-    task = plan["task"]
+    task = plan.task
     # Only one worker samples the server's sessions and reads estimates: the results are the same for all.
-    others = {"record": task["record"] | {"waits": False}, "statements": not_analyzed(task["statements"])}
+    record, statements = replace(task.record, waits=False), without_analysis(task.statements)
+    other = replace(task, record=record, statements=statements)
     return [
-        plan
-        | {
-            "task": task
-            | {
-                "clients": size,
-                "part": {"first": sum(sizes[:number]), "of": sum(sizes)},
-                **(others if number else {}),
-            }
-        }
+        plan.with_task(
+            replace(other if number else task, clients=size, part=Part(first=sum(sizes[:number]), of=sum(sizes)))
+        )
         for number, size in enumerate(sizes)
     ]

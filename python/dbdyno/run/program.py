@@ -18,6 +18,7 @@ from dbdyno.model.events.accounting import Accounting, Cycles, Few, Rate, Transa
 from dbdyno.model.events.latency import Times
 from dbdyno.model.events.machine import Memory
 from dbdyno.model.events.program import ProgramCpu, ProgramFacts, ProgramResult
+from dbdyno.model.plan.tasks import TrialTask
 from dbdyno.run.machine import busy_seconds
 from dbdyno.runtime.worker import padded_environment
 
@@ -33,21 +34,21 @@ _LOOK_S = 0.05
 
 def run_program(
     command: Sequence[str],
-    trial: dict[str, Any],
+    task: TrialTask,
     *,
     padding: int,
     interrupted: object,
     longest_s: float,
     folder: str | None = None,
 ) -> ProgramResult:
-    """Run ``command`` as often as the trial says and return the result.
+    """Run ``command`` as often as the task says and return the result.
 
     A transaction is one run of the program. Its time is the time from before the process is started until it was waited
     for, and its CPU time includes the children that it waited for. ``padding``: bytes added to its environment;
     ``folder``: its working directory. Raises TrialFailed if the program cannot be started, fails, or runs longer than
     ``longest_s`` seconds.
     """
-    warmup, times = int(trial["warmup"]["transactions"] or 0), int(trial["window"]["transactions"])
+    warmup, times = task.warmup.transactions, task.window.transactions or 0
     seconds: list[float] = []
     used = [0.0, 0.0]
     peak = 0

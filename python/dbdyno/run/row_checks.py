@@ -5,11 +5,10 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import random
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dbdyno.analysis.answer.short import STATEMENT
@@ -22,7 +21,12 @@ from dbdyno.engines.statements import numbered
 from dbdyno.engines.writes import writing_transactions
 from dbdyno.experiment.compile.representative import NoValueError, drawn
 from dbdyno.model.events.answers import ExecutionRows, Rows
-from dbdyno.model.plan.cell import PLAN, CompiledCell, not_analyzed
+from dbdyno.model.plan.cell import CompiledCell
+from dbdyno.model.plan.generators import Constant, Generator, Variable
+from dbdyno.model.plan.serialization import as_json
+from dbdyno.model.plan.steps import Execute, Set, Step, Transaction
+from dbdyno.model.plan.tasks import Record, Warmup, Window, without_analysis
+from dbdyno.model.plan.worker_plan import WorkerPlan
 from dbdyno.run.provisioners import Provisioners
 from dbdyno.runtime.worker import ask
 
@@ -119,8 +123,8 @@ def _writes(compiled: CompiledCell, provisioners: Provisioners) -> bool:
 
 def _ordering(compiled: CompiledCell) -> Ordering:
     engine = engine_of(compiled.cell.system.engine)
-    (statement, *_) = compiled.trial["statements"]
-    return ordering_of(numbered(statement["sql"], VALUE, engine.name), engine.grammar)
+    (statement, *_) = compiled.task.statements
+    return ordering_of(numbered(statement.sql, VALUE, engine.name), engine.grammar)
 
 
 class _Reader:
@@ -148,56 +152,59 @@ def read_rows(compiled: CompiledCell, seed: int, provisioners: Provisioners) -> 
     Cells with the same parameters get the same values. Raises DbdynoError.
     """
     with provisioners.of(compiled).ready(compiled, 0) as ready:
-        trial = compiled.trial
-        steps = trial["transactions"][0]["steps"]
+        steps = compiled.task.transactions[0].steps
         executions = _EXECUTIONS if _varies(steps) else 1
-        task = trial | {
-            "target": ready.target,
-            "clients": 1,
-            "warmup": {},
-            "window": {"transactions": 1},
-            "statements": not_analyzed(trial["statements"]),
-            "transactions": [
-                {
-                    "name": "rows",
-                    "steps": [step for number in range(executions) for step in _drawn(steps, seed, number)],
-                }
-            ],
-            "record": {"rows": True, "operations": False, "io": False, "waits": False, "mutexes": False},
-        }
-        plan = {"schema": PLAN, "seed": seed, "task": task}
+        drawn_steps = [step for number in range(executions) for step in _drawn(steps, seed, number)]
+        task = replace(
+            compiled.task,
+            target=ready.target,
+            clients=1,
+            warmup=Warmup(),
+            window=Window(transactions=1),
+            statements=without_analysis(compiled.task.statements),
+            transactions=[Transaction(name="rows", steps=drawn_steps)],
+            record=Record(rows=True, operations=False, io=False, waits=False, mutexes=False),
+        )
         try:
-            read = ask(plan, Rows, _LONGEST_S, provisioners.interrupted)
+            read = ask(WorkerPlan(seed=seed, task=task), Rows, _LONGEST_S, provisioners.interrupted)
         except SystemFailed as error:
             raise SystemFailed(f"the rows could not be read: {error}") from error
     return [each for each in read.executions if not each.changed]
 
 
-def _varies(steps: Sequence[Mapping[str, Any]]) -> bool:
-    return any(
-        each.get("kind") not in ("constant", "variable")
-        for step in steps
-        for each in (*step.get("params", ()), *((step["value"],) if "value" in step else ()))
-    )
+def _varies(steps: Sequence[Step]) -> bool:
+    return any(not isinstance(each, Constant | Variable) for step in steps for each in _values(step))
 
 
-def _drawn(steps: Sequence[Mapping[str, Any]], seed: int, number: int) -> list[dict[str, Any]]:
+def _values(step: Step) -> Sequence[Generator]:
+    match step:
+        case Execute():
+            return step.params
+        case Set():
+            return [step.value]
+    return ()
+
+
+def _drawn(steps: Sequence[Step], seed: int, number: int) -> list[Step]:
     """Return steps with constants for their values, which depend only on the generators and their order."""
     used: dict[str, int] = {}
 
-    def constant(generator: dict[str, Any]) -> dict[str, Any]:
-        text = json.dumps(generator, sort_keys=True)
+    def constant(generator: Generator) -> Generator:
+        text = json.dumps(as_json(generator), sort_keys=True)
         used[text] = used.get(text, -1) + 1
         try:
             value = drawn(generator, random.Random(f"{seed}/{number}/{used[text]}/{text}"))
         except NoValueError:
             return generator
-        return {"kind": "constant", "value": value}
+        return Constant(value=value)
 
-    made = copy.deepcopy(list(map(dict, steps)))
-    for step in made:
-        if "params" in step:
-            step["params"] = [constant(each) for each in step["params"]]
-        if "value" in step:
-            step["value"] = constant(step["value"])
+    made: list[Step] = []
+    for step in steps:
+        match step:
+            case Execute():
+                made.append(replace(step, params=[constant(each) for each in step.params]))
+            case Set():
+                made.append(replace(step, value=constant(step.value)))
+            case _:
+                made.append(step)
     return made

@@ -14,7 +14,8 @@ from dbdyno.engines import engine_of
 from dbdyno.experiment.design import block_order, block_seed
 from dbdyno.model.events.trial import TrialResult
 from dbdyno.model.plan.cell import Cell, CompiledCell
-from dbdyno.model.plan.counters import step_of_counters
+from dbdyno.model.plan.tasks import Interleaving, program_task
+from dbdyno.model.plan.worker_plan import TrialPlan
 from dbdyno.model.result.reading import number, part
 from dbdyno.run.applied_change import apply_change
 from dbdyno.run.coordinated_workers import CoordinatedWorkers
@@ -156,7 +157,7 @@ def _on_kept_systems(
     for group in groups.values():
         if interrupted:
             return
-        steps = {cell.id: step_of_counters(compiled[cell.id].trial) for _, cell in group}
+        steps = {cell.id: compiled[cell.id].task.counter_step for _, cell in group}
         least = min(steps.values())
         with KeptSystem(provisioners, watcher, interrupted) as kept:
             for position, cell in group:
@@ -206,18 +207,19 @@ class KeptSystem:
         return record
 
 
-def _warmed(trial: Trial) -> dict[str, Any]:
+def _warmed(trial: Trial) -> TrialPlan | None:
     """Return the plan of a server's first trial, with a warm-up that fills the server's caches."""
-    task = trial.request.get("task")
-    if task is None or not engine_of(trial.compiled.cell.system.engine).is_server:
-        return trial.request
-    warmup = task["warmup"] | {"seconds": max(task["warmup"].get("seconds") or 0.0, FRESH_WARMUP_S)}
-    return trial.request | {"task": task | {"warmup": warmup}}
+    request = trial.request
+    if request is None or not engine_of(trial.compiled.cell.system.engine).is_server:
+        return request
+    warmup = replace(request.task.warmup, seconds=max(request.task.warmup.seconds, FRESH_WARMUP_S))
+    return request.with_task(replace(request.task, warmup=warmup))
 
 
 def _asks_of_system(compiled: CompiledCell) -> Hashable:
     """Return a cell's requirements for its system: settings, CPUs, whether writes are flushed, and added statements."""
-    skips = bool(compiled.trial.get("changes", {}).get("sync", {}).get("skip"))
+    changed = compiled.task.changes
+    skips = changed is not None and changed.sync is not None and changed.sync.skip
     processors = () if compiled.change is None else compiled.change.processors
     return (*compiled.settings.shown(), processors, skips, compiled.added)
 
@@ -227,21 +229,19 @@ def _set_request(trial: Trial, system: Ready, used: int) -> None:
     compiled = trial.compiled
     seed = block_seed(trial.plan.seed, trial.block)
     try:
-        request = compiled.trial_plan(system.target, seed, used, analyzed=trial.analyzed)
+        request = compiled.plan(system.target, seed, used, analyzed=trial.analyzed)
         request = with_tiers(system.watched(request), compiled)
         trial.request = _within_budget(request, trial.plan.longest_window_s)
     except DbdynoError as error:
         trial.failed(error)
 
 
-def _within_budget(request: dict[str, Any], longest_s: float | None) -> dict[str, Any]:
+def _within_budget(request: TrialPlan, longest_s: float | None) -> TrialPlan:
     """Lower the time limit of a window that ends by an amount of work. A length in seconds stays unchanged."""
-    window = request["task"]["window"]
-    seconds = window.get("seconds")
-    by_amount = any(amount is not None for unit, amount in window.items() if unit != "seconds")
-    if longest_s is None or not by_amount or (seconds is not None and seconds <= longest_s):
+    window = request.task.window
+    if longest_s is None or not window.ends_by_amount or (window.seconds is not None and window.seconds <= longest_s):
         return request
-    return request | {"task": request["task"] | {"window": window | {"seconds": round(longest_s, 3)}}}
+    return request.with_task(replace(request.task, window=replace(window, seconds=round(longest_s, 3))))
 
 
 def _window_s(record: TrialRecord) -> float:
@@ -314,12 +314,12 @@ def measure(
 
 def _measure_program(trial: Trial, interrupted: Interruption) -> None:
     compiled = trial.compiled
-    trial.request = {"task": compiled.trial | {"command": compiled.command}}
+    trial.program = program_task(compiled.task, compiled.command)
     try:
         folder = compiled.cell.system.folder
         trial.result = run_program(
             compiled.command,
-            compiled.trial,
+            compiled.task,
             padding=trial.padding,
             interrupted=interrupted,
             longest_s=LONGEST_TRIAL_S,
@@ -364,7 +364,7 @@ def _run_alone(trial: Trial, system: Ready, watcher: Watcher, interrupted: Inter
         before = read_queues()
         with apply_change(trial, system):
             run_trial(trial, watcher, interrupted)
-        listeners = new_drops(before, trial.request["task"])
+        listeners = new_drops(before, trial.task)
         if listeners is not None:
             trial.around["listeners"] = listeners.model_dump(mode="json")
         limiting.end()
@@ -379,7 +379,7 @@ def _count(trial: Trial, provisioners: Provisioners, interrupted: Interruption) 
     compiled = trial.compiled
     try:
         with provisioners.of(compiled).ready(compiled, trial.block):
-            counted = count_instructions(trial.request, trial.result, interrupted)
+            counted = count_instructions(trial.ready_request, trial.result, interrupted)
         trial.around["counted"] = counted.model_dump(mode="json")
     except DbdynoError as error:
         trial.failed(error)
@@ -402,16 +402,15 @@ def _prepare_system(trial: Trial, stack: ExitStack, provisioners: Provisioners, 
 def _run_interleaved(trials: Sequence[Trial], slice_s: float, watcher: Watcher, interrupted: Interruption) -> None:
     # Each round starts on a different CPU.
     cpu = trials[0].block
-    common = {"length_ms": slice_s * 1e3, "of": len(trials), "cpu": cpu}
     for index, trial in enumerate(trials):
-        own = {**common, "index": index}
+        own = Interleaving(length_ms=slice_s * 1e3, of=len(trials), cpu=cpu, index=index)
         # The start of the first trial identifies the group.
         trial.around["together"] = trials[0].started
-        trial.request = trial.request | {"task": trial.request["task"] | {"interleaving": own}}
-    longest = max(longest_s(trial.request, len(trials)) for trial in trials)
+        trial.request = trial.ready_request.with_task(replace(trial.task, interleaving=own))
+    longest = max(longest_s(trial.task, len(trials)) for trial in trials)
     place = Here(lambda number: bound_to(trials[number].load))
     paddings = [trial.padding for trial in trials]
-    workers = CoordinatedWorkers([trial.request for trial in trials], longest, paddings, place)
+    workers = CoordinatedWorkers([trial.ready_request for trial in trials], longest, paddings, place)
     with interrupted.forward_to(workers):
         for number, received in workers:
             if number is None:

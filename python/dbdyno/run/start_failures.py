@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dbdyno.base.errors import InputError
 from dbdyno.engines import engine_of
 from dbdyno.model.plan.cell import CompiledCell
+from dbdyno.model.plan.serialization import as_json
 from dbdyno.store import TrialRecord
 
 # Prefixes of the first client's messages, and of its message if the server rejected it.
@@ -56,7 +57,9 @@ class StartFailures:
 
 def work_key(compiled: CompiledCell) -> str:
     """Return a key of a cell's statements and tables."""
-    return json.dumps([compiled.trial.get("statements"), compiled.tables, compiled.before], sort_keys=True, default=str)
+    return json.dumps(
+        as_json([compiled.task.statements, compiled.tables, compiled.before]), sort_keys=True, default=str
+    )
 
 
 # Messages about a missing table. A syntax error needs another statement, not another database.

@@ -14,7 +14,10 @@ from dbdyno.base.errors import InputError, SystemFailed
 from dbdyno.engines import engine_of
 from dbdyno.model.events.trial import TrialResult
 from dbdyno.model.experiment.validation import ValidationErrors
-from dbdyno.model.plan.cell import PLAN, CompiledCell
+from dbdyno.model.plan.cell import CompiledCell
+from dbdyno.model.plan.steps import Execute, Step, Transaction, rewritten_steps
+from dbdyno.model.plan.tasks import Statement, TrialTask, Window
+from dbdyno.model.plan.worker_plan import WorkerPlan
 from dbdyno.run.provisioners import Provisioners
 from dbdyno.run.start_failures import FIRST, missing_database, work_key
 from dbdyno.runtime.worker import ask
@@ -113,7 +116,7 @@ def check_statements(cells: Iterable[CompiledCell], provisioners: Provisioners) 
         if not _loads_long(each) or engine.grammar is None:
             continue
         # A statement that is prepared at its use may need a table that a step creates.
-        if each.trial.get("prepare") != "once":
+        if each.task.prepare != "once":
             accepted.add(name)
             continue
         empty = replace(each, tables=[])
@@ -144,17 +147,11 @@ def check_each_statement(cells: Iterable[CompiledCell], provisioners: Provisione
     for each in cells:
         # The other check creates a run's own tables first.
         makes_tables = bool(each.tables or each.before or each.after)
-        is_prepared = STATEMENT in each.cell.factors or each.trial.get("prepare") == "once"
+        is_prepared = STATEMENT in each.cell.factors or each.task.prepare == "once"
         if makes_tables or not is_prepared or engine_of(each.cell.system.engine).grammar is None:
             continue
         known = by_system.get(each.cell.system.name)
-        before = {"statements": [], "transactions": []} if known is None else known.trial
-        transactions = _shift_statements(each.trial["transactions"], len(before["statements"]))
-        together = {
-            "statements": [*before["statements"], *each.trial["statements"]],
-            "transactions": [*before["transactions"], *transactions],
-        }
-        by_system[each.cell.system.name] = replace(each, trial={**each.trial, **together})
+        by_system[each.cell.system.name] = each if known is None else _joined(known, each)
     errors: dict[str, InputError] = {}
     for each in by_system.values():
         try:
@@ -168,20 +165,24 @@ def check_each_statement(cells: Iterable[CompiledCell], provisioners: Provisione
         raise _together(list(errors.values()))
 
 
-def _shift_statements(part: Any, by: int) -> Any:
-    """Return the steps of a plan with the indexes of their statements moved by ``by``."""
-    match part:
-        case {"do": "execute", "statement": int(statement)}:
-            return {**part, "statement": statement + by}
-        case dict():
-            return {name: _shift_statements(each, by) for name, each in part.items()}
-        case list() | tuple():
-            return [_shift_statements(each, by) for each in part]
-    return part
+def _joined(before: CompiledCell, cell: CompiledCell) -> CompiledCell:
+    """Return a cell with the transactions and statements of another one before its own."""
+    shift = len(before.task.statements)
+
+    def shifted(step: Step) -> Iterator[Step]:
+        yield replace(step, statement=step.statement + shift) if isinstance(step, Execute) else step
+
+    moved = [replace(each, steps=rewritten_steps(each.steps, shifted)) for each in cell.task.transactions]
+    task = replace(
+        cell.task,
+        statements=[*before.task.statements, *cell.task.statements],
+        transactions=[*before.task.transactions, *moved],
+    )
+    return replace(cell, task=task)
 
 
 def _loads_long(compiled: CompiledCell) -> bool:
-    return sum(int(table.get("rows") or 0) for table in compiled.tables) > _MANY_ROWS
+    return sum(table.rows for table in compiled.tables) > _MANY_ROWS
 
 
 def _distinct(cells: Iterable[CompiledCell]) -> Iterator[CompiledCell]:
@@ -216,14 +217,12 @@ def _prepare(compiled: CompiledCell, provisioners: Provisioners) -> TrialResult:
     provisioner = provisioners.of(compiled)
     provisioner.check(compiled)
     with provisioner.ready(compiled, 0) as ready:
-        statements = compiled.trial["statements"]
+        statements = compiled.task.statements
         try:
             return prepare_on(ready.target, statements, provisioners)
         except SystemFailed as error:
             wrong = [
-                InputError(
-                    compiled.cell.system.name, f"{_shown(each['sql'])}: {words}", missing_database(compiled, words)
-                )
+                InputError(compiled.cell.system.name, f"{_shown(each.sql)}: {words}", missing_database(compiled, words))
                 for each in statements
                 if (words := _refused(ready.target, each, provisioners)) is not None
             ]
@@ -233,7 +232,7 @@ def _prepare(compiled: CompiledCell, provisioners: Provisioners) -> TrialResult:
             raise _together(wrong) from error
 
 
-def _refused(target: Mapping[str, Any], statement: Mapping[str, Any] | None, provisioners: Provisioners) -> str | None:
+def _refused(target: Mapping[str, Any], statement: Statement | None, provisioners: Provisioners) -> str | None:
     """Return the error of opening a target with a statement, or without one; ``None`` on success."""
     try:
         prepare_on(target, [] if statement is None else [statement], provisioners)
@@ -242,24 +241,19 @@ def _refused(target: Mapping[str, Any], statement: Mapping[str, Any] | None, pro
     return None
 
 
-def prepare_on(
-    target: Mapping[str, Any], statements: Sequence[Mapping[str, Any]], provisioners: Provisioners
-) -> TrialResult:
+def prepare_on(target: Mapping[str, Any], statements: Sequence[Any], provisioners: Provisioners) -> TrialResult:
     """Let one client open a session and prepare all statements without executing one; the result has their plans.
 
     ``statements``: as in a plan. Raises SystemFailed.
     """
-    task = {
-        "kind": "trial",
-        "target": target,
-        "clients": 1,
-        "connect": "once",
-        "prepare": "once",
-        "window": {"transactions": 1},
-        "statements": list(statements),
-        "transactions": [{"name": "nothing", "steps": []}],
-    }
-    return ask({"schema": PLAN, "seed": 1, "task": task}, TrialResult, _LONGEST_S, provisioners.interrupted)
+    task = TrialTask(
+        target=dict(target),
+        clients=1,
+        window=Window(transactions=1),
+        statements=statements,
+        transactions=[Transaction(name="nothing", steps=[])],
+    )
+    return ask(WorkerPlan(task=task), TrialResult, _LONGEST_S, provisioners.interrupted)
 
 
 def _each(error: InputError) -> dict[str, InputError]:
@@ -277,7 +271,7 @@ def _words(error: SystemFailed) -> str:
 
 
 def _texts(compiled: CompiledCell) -> set[str]:
-    return {str(each["sql"]) for each in compiled.trial.get("statements", ())}
+    return {each.sql for each in compiled.task.statements}
 
 
 def _shown(sql: str) -> str:

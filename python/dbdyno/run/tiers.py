@@ -1,6 +1,7 @@
 """Find the processes of a system's parts, to measure CPU time per part."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 
@@ -8,9 +9,11 @@ import psutil
 
 from dbdyno.base.errors import SystemFailed
 from dbdyno.model.plan.cell import CompiledCell
+from dbdyno.model.plan.tasks import Tier
+from dbdyno.model.plan.worker_plan import TrialPlan
 
 
-def with_tiers(request: dict[str, Any], compiled: CompiledCell) -> dict[str, Any]:
+def with_tiers(request: TrialPlan, compiled: CompiledCell) -> TrialPlan:
     """Add the current processes of the parts that the experiment names to a trial's plan.
 
     Raises SystemFailed for a part without processes.
@@ -18,8 +21,8 @@ def with_tiers(request: dict[str, Any], compiled: CompiledCell) -> dict[str, Any
     named = compiled.definition.measure.processes
     if not named:
         return request
-    tiers = [{"name": name, "pids": find_processes(name, wanted)} for name, wanted in named.items()]
-    return request | {"task": request["task"] | {"tiers": tiers}}
+    tiers = [Tier(name=name, pids=find_processes(name, wanted)) for name, wanted in named.items()]
+    return request.with_task(replace(request.task, tiers=tiers))
 
 
 def find_processes(name: str, wanted: Sequence[int | str]) -> list[int]:

@@ -16,6 +16,9 @@ from dbdyno.model.events.program import ProgramResult
 from dbdyno.model.events.reading import ReceivedEvent
 from dbdyno.model.events.trial import Interval, TrialResult
 from dbdyno.model.plan.cell import Cell, CompiledCell
+from dbdyno.model.plan.serialization import as_json
+from dbdyno.model.plan.tasks import ProgramTask, TrialTask
+from dbdyno.model.plan.worker_plan import TrialPlan
 from dbdyno.run.machine import in_memory
 from dbdyno.run.memory_limit import Limiting
 from dbdyno.run.processes import Processes
@@ -93,7 +96,10 @@ class Trial:
     block: int
     position: int
     plan: Plan
-    request: JsonObject = field(default_factory=dict)
+    request: TrialPlan | None = None
+    """Its plan, once the system is ready."""
+    program: ProgramTask | None = None
+    """The task of a user's program, which has no plan."""
     durations: dict[str, Any] = field(default_factory=dict)
     result: TrialResult | ProgramResult | None = None
     raw_result: JsonObject | None = None
@@ -111,6 +117,17 @@ class Trial:
     """Errors of the load machines that earlier tries lost."""
     load: Sequence[int] | None = None
     """The CPUs to which its workers are bound; None: all CPUs."""
+
+    @property
+    def task(self) -> TrialTask:
+        """The task of its plan."""
+        return self.ready_request.task
+
+    @property
+    def ready_request(self) -> TrialPlan:
+        """Its plan, for code that runs only when the system is ready."""
+        assert self.request is not None  # noqa: S101
+        return self.request
 
     @property
     def padding(self) -> int:
@@ -150,7 +167,7 @@ class Trial:
             block=self.block,
             position=self.position,
             status=status,
-            plan=self.request,
+            plan=self._stored_plan(),
             # Store each worker's own result; the merged result of several workers is not stored.
             result=None if self.parts else self.raw_result,
             intervals=[] if self.parts else self.intervals,
@@ -162,6 +179,11 @@ class Trial:
             durations=self.durations,
         )
 
+    def _stored_plan(self) -> JsonObject:
+        if self.program is not None:
+            return {"task": as_json(self.program)}
+        return {} if self.request is None else self.request.json
+
 
 def run_trial(trial: Trial, watcher: Watcher, interrupted: Interruption) -> None:
     """Carry out the plan of a trial, and record its events."""
@@ -169,10 +191,10 @@ def run_trial(trial: Trial, watcher: Watcher, interrupted: Interruption) -> None
     if machines is not None:
         _run_on(machines, trial, watcher, interrupted)
         return
-    request, longest = trial.request, longest_s(trial.request)
+    request, longest = trial.ready_request, longest_s(trial.task)
     apart = trial.compiled.definition.load.clients_as == "processes"
     under = bound_to(trial.load)
-    sizes = [1] * request["task"]["clients"]
+    sizes = [1] * request.task.clients
     processes = (
         Processes(request, sizes, timeout_s=longest, padding=trial.padding, place=Here(lambda _: under))
         if apart
@@ -196,12 +218,12 @@ def run_trial(trial: Trial, watcher: Watcher, interrupted: Interruption) -> None
 def _run_on(machines: LoadMachines, trial: Trial, watcher: Watcher, interrupted: Interruption) -> None:
     """Run the trial on load machines, each with a part of the clients. Raises SystemFailed if they are unavailable."""
     machines.ready()
-    sizes = distribute_clients(trial.request["task"]["clients"], len(machines))
+    sizes = distribute_clients(trial.task.clients, len(machines))
     try:
         processes = Processes(
-            trial.request,
+            trial.ready_request,
             sizes,
-            timeout_s=longest_s(trial.request),
+            timeout_s=longest_s(trial.task),
             padding=trial.padding,
             place=machines,
             tell=lambda number, interval: watcher.machine(number, len(sizes), interval),
@@ -267,7 +289,7 @@ def record_surroundings(trial: Trial, system: Ready, *, own_data: bool = True) -
     if kind:
         trial.around["in_memory"] = kind
     if system.loaded and own_data:
-        names = dict.fromkeys(table["name"] for table in trial.compiled.tables)
+        names = dict.fromkeys(table.name for table in trial.compiled.tables)
         trial.around["loaded"] = system.loaded | {"names": list(names)}
 
 
@@ -282,11 +304,12 @@ def _padding(seed: int, block: int, cell: Cell) -> int:
     return int.from_bytes(draw[:2], "big") % 4096
 
 
-def longest_s(request: JsonObject, windows: int = 1) -> float:
+def longest_s(task: TrialTask, windows: int = 1) -> float:
     """Return the seconds after which a trial is stopped. ``windows``: interleaved trials. Raises InputError."""
-    window = request["task"]["window"].get("seconds")
-    warmup = request["task"]["warmup"].get("seconds") or 0
-    return LONGEST_TRIAL_S if window is None else float(window * windows + warmup + server_timeout(_SLACK_S))
+    window = task.window.seconds
+    if window is None:
+        return LONGEST_TRIAL_S
+    return float(window * windows + task.warmup.seconds + server_timeout(_SLACK_S))
 
 
 def record_event(trial: Trial, received: ReceivedEvent, watcher: Watcher) -> None:

@@ -151,7 +151,7 @@ def _pilot(base: CompiledCell, seed: int, provisioners: Provisioners) -> tuple[P
         pilot = read_pilot(trial.result, base.definition.load.clients, _assumed(base, trial.result), size, total)
     except ValueError as error:
         raise SystemFailed(f"{base.cell.id}: {error}") from None
-    return pilot, trial.request["task"]["target"]
+    return pilot, trial.task.target
 
 
 def _assumed(base: CompiledCell, result: TrialResult) -> Assumed:

@@ -2,10 +2,11 @@
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from dbdyno.model.events.reading import ReceivedEvent
-from dbdyno.runtime.worker import JsonObject, Worker
+from dbdyno.model.plan.worker_plan import WorkerPlan
+from dbdyno.runtime.worker import Worker
 
 # Lead time of a phase, enough for every process of this machine to receive it.
 _NOTICE_NS = 20_000_000
@@ -33,7 +34,7 @@ class Coordinated(Protocol):
 class Place(Protocol):
     """A place where workers run."""
 
-    def worker(self, number: int, plan: JsonObject, timeout_s: float | None, padding: int) -> Coordinated:
+    def worker(self, number: int, plan: WorkerPlan[Any], timeout_s: float | None, padding: int) -> Coordinated:
         """Start worker ``number``. For the other parameters see :class:`dbdyno.runtime.worker.Worker`.
 
         Raises WorkerFailed.
@@ -53,7 +54,7 @@ class Here:
         """``under``: see :class:`dbdyno.runtime.worker.Worker`."""
         self._under = under
 
-    def worker(self, number: int, plan: JsonObject, timeout_s: float | None, padding: int) -> Worker:
+    def worker(self, number: int, plan: WorkerPlan[Any], timeout_s: float | None, padding: int) -> Worker:
         """Start a child of this process."""
         return Worker(plan, timeout_s, padding, self._under(number), coordinated=True)
 

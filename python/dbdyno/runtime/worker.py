@@ -18,6 +18,7 @@ from dbdyno.base.errors import InputError, SystemFailed, TrialFailed
 from dbdyno.model.events.answers import Error
 from dbdyno.model.events.reading import E, InvalidEvent, ReceivedEvent, read_line
 from dbdyno.model.events.trial import TrialResult
+from dbdyno.model.plan.worker_plan import WorkerPlan
 from dbdyno.runtime.workspace.interruption import Interruption, KillOnStop
 
 JsonObject = dict[str, Any]
@@ -138,7 +139,7 @@ class Worker(Stoppable):
 
     def __init__(
         self,
-        plan: JsonObject,
+        plan: WorkerPlan[Any] | JsonObject,
         timeout_s: float | None = None,
         padding: int = 0,
         under: Sequence[str] = (),
@@ -162,7 +163,7 @@ class Worker(Stoppable):
             # Ctrl-C must not reach the worker: this process asks it to stop and keeps its results.
             start_new_session=True,
         )
-        self._plan = json.dumps(plan)
+        self._plan = plan_text(plan)
         self._coordinated = coordinated
         self.limit(timeout_s)
 
@@ -275,8 +276,13 @@ def _ending(code: int, errors: str, given_up: bool) -> str:
     return f"the worker ended with code {code}" + (f": {tail[-1]}" if tail else "")
 
 
+def plan_text(plan: WorkerPlan[Any] | JsonObject) -> str:
+    """Return a plan as the worker reads it."""
+    return json.dumps(plan.json if isinstance(plan, WorkerPlan) else plan)
+
+
 def ask(
-    plan: JsonObject,
+    plan: WorkerPlan[Any] | JsonObject,
     wanted: type[E],
     timeout_s: float = 3600.0,
     interrupted: Interruption | None = None,

@@ -45,7 +45,7 @@ def found_of(compiled: list[CompiledCell]) -> list[Finding]:
         )
     names = list(dict.fromkeys(name for cell in cells for name in cell["factors"]))
     factors = {name: list(dict.fromkeys(cell["factors"][name] for cell in cells)) for name in names}
-    tasks = {each.cell.id: each.trial for each in compiled}
+    tasks = {each.cell.id: each.task for each in compiled}
     return connect_findings([from_json(Measured, cell) for cell in cells], factors, tasks)
 
 

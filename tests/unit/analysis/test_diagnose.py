@@ -360,7 +360,7 @@ def test_what_begins_with_the_lock_is_not_told_to(begins: set[str], busy_timeout
     ],
 )
 def test_how_the_transactions_of_a_cell_begin(text: str, begins: set[str]) -> None:
-    assert compiled(steps(text))[0].begins == begins
+    assert compiled(steps(text))[0].task.begins == begins
 
 
 def test_the_bottleneck_of_a_trial_knows_how_its_transactions_begin() -> None:
@@ -371,7 +371,7 @@ def test_the_bottleneck_of_a_trial_knows_how_its_transactions_begin() -> None:
     (begun,) = compiled(steps('{ begin = "deferred" }, { commit = true }'))
 
     def advice(cell: CompiledCell) -> str:
-        plan = cell.trial_plan({"engine": "sqlite"}, 1)
+        plan = cell.plan({"engine": "sqlite"}, 1).json
         stored = as_stored(result_of(**trial))
         (read,) = derived([TrialRecord(cell="a", block=0, position=0, status="done", plan=plan, result=stored)])
         bottleneck = bottleneck_of(read)

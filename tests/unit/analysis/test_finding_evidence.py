@@ -19,6 +19,7 @@ from dbdyno.analysis.findings.services import one_at_a_time
 from dbdyno.analysis.measured.histograms import encode_ns
 from dbdyno.engines.sqlite.lock_findings import lock_findings
 from dbdyno.model.events.trial import TrialResult
+from dbdyno.model.plan.tasks import TrialTask
 from dbdyno.model.result.cell import Cell as MeasuredCell
 from dbdyno.model.result.convert import from_json
 from dbdyno.model.result.finding import Kind, Measured, UnfoundedError
@@ -155,7 +156,7 @@ def locked(blind: bool, busy_timeout: str) -> list[Finding]:
             "rounds": rounds,
             "latency_ms": {},
         }
-        cells.append(Measured(from_json(MeasuredCell, cell), each.trial, ""))
+        cells.append(Measured(from_json(MeasuredCell, cell), each.task, ""))
     return lock_findings(cells)
 
 
@@ -168,7 +169,7 @@ def overtaken(blind: bool) -> list[Finding]:
         "rounds": [{"status": "done", "io": {"file_lock_waits": 2}, "segments": {"file_lock_wait": seconds}}],
         "latency_ms": {"service": {"p99": 0.1, "max": 800.0}},
     }
-    return lock_findings([Measured(from_json(MeasuredCell, cell), {}, "")])
+    return lock_findings([Measured(from_json(MeasuredCell, cell), TrialTask(), "")])
 
 
 HEADLESS = 'name = "x"\ntitle = "x"\n'
@@ -177,7 +178,7 @@ READ = '[[transactions]]\nname = "r"\nsteps = [{ execute = "select * from user" 
 
 def counted(blind: bool) -> list[Finding]:
     text = f"{READ}\n[load]\nclients = {1 if blind else 2}\nstop = {{ seconds = 1 }}\n"
-    return list(varying_counts({each.cell.id: each.trial for each in compiled(experiment(HEADLESS, TABLE, text))}))
+    return list(varying_counts({each.cell.id: each.task for each in compiled(experiment(HEADLESS, TABLE, text))}))
 
 
 def designed(blind: bool, **design: Any) -> list[Finding]:
@@ -483,13 +484,15 @@ def grown(rates: list[int], kinds: tuple[str, str] = ()) -> list[Finding]:  # ty
             position=0,
             status="done",
             result=result(rate + number % 4),
-            plan={
-                "task": {"transactions": [{"steps": [{"do": "execute", "params": [keys[levels[number // 4]["key"]]]}]}]}
-            },
+            plan={"task": {"transactions": [{"name": "t", "steps": [inserting(keys[levels[number // 4]["key"]])]}]}},
         )
         for number, rate in enumerate([*rates, *[1000] * 4 * (len(levels) - 2)])
     ]
     return build_document(run_record(design), trials).findings
+
+
+def inserting(key: dict[str, Any]) -> dict[str, Any]:
+    return {"do": "execute", "statement": 0, "params": [key]}
 
 
 def around(name: str, what: dict[str, Any]) -> list[Finding]:
@@ -512,7 +515,7 @@ def connecting(blind: bool) -> list[Finding]:
         for each in there
     ]
     measured = [from_json(MeasuredCell, each) for each in cells]
-    return connect_findings(measured, {}, {each.cell.id: each.trial for each in there})
+    return connect_findings(measured, {}, {each.cell.id: each.task for each in there})
 
 
 def behind(blind: bool) -> list[Finding]:

@@ -41,8 +41,8 @@ def document(
                 around["after"] = {"space": [stored | {"bytes": 100 * size}], "timed": [], "failed": {}}
                 if limited:
                     around["memory_limit"] = limit
-                steps = [{"do": "execute", "params": [made]}]
-                plan = {"task": {"transactions": [{"steps": steps}]}}
+                steps = [{"do": "execute", "statement": 0, "params": [made]}]
+                plan = {"task": {"transactions": [{"name": "t", "steps": steps}]}}
                 trials.append(
                     TrialRecord(
                         cell=name, block=block, position=0, status="done", result=told, plan=plan, around=around

@@ -16,38 +16,47 @@ from dbdyno.analysis.predict.series import KeySeries, Observed
 from dbdyno.base.errors import InputError
 from dbdyno.engines import engine_of_product
 from dbdyno.engines.btree import BtreeRules
+from dbdyno.model.plan.generators import (
+    Constant,
+    Generator,
+    SequenceBlocked,
+    SequenceBlocks,
+    Serial,
+    TimeBlocked,
+    TimeBlocks,
+    Uniform,
+    Uuid,
+)
+from dbdyno.model.plan.steps import Execute, Transaction
+from dbdyno.model.plan.tasks import TrialTask
 
 
-def task(param: object) -> dict[str, object]:
-    return {"transactions": [{"steps": [{"params": [{"kind": "constant", "value": 1}, param]}]}]}
+def task(param: Generator) -> TrialTask:
+    step = Execute(statement=0, params=[Constant(value=1), param])
+    return TrialTask(transactions=[Transaction(name="t", steps=[step])])
+
+
+def blocked(size: int, count: int) -> Uuid:
+    return Uuid(version=SequenceBlocked(sequence_blocked=SequenceBlocks(block_size=size, block_count=count)))
 
 
 @pytest.mark.parametrize(
     ("param", "expected"),
     [
-        ({"kind": "uuid", "version": "v4"}, NewKeys("v4")),
-        ({"kind": "serial", "start": 1, "step": 1}, NewKeys("serial")),
-        ({"kind": "integer"}, NewKeys("")),
+        (Uuid(version="v4"), NewKeys("v4")),
+        (Serial(), NewKeys("serial")),
+        (Uniform(low=1, high=9), NewKeys("")),
         # 256 prefixes take one byte; 257 take two, and blocks are smaller, so that the prefix begins again as soon.
+        (blocked(100, 256), NewKeys("sequence_blocked", 100, 256)),
+        (blocked(1000, 257), NewKeys("sequence_blocked", 3, 65_536)),
         (
-            {"kind": "uuid", "version": {"sequence_blocked": {"block_size": 100, "block_count": 256}}},
-            NewKeys("sequence_blocked", 100, 256),
-        ),
-        (
-            {"kind": "uuid", "version": {"sequence_blocked": {"block_size": 1000, "block_count": 257}}},
-            NewKeys("sequence_blocked", 3, 65_536),
-        ),
-        (
-            {"kind": "uuid", "version": {"time_blocked": {"interval_length": 60, "interval_count": 65_536}}},
+            Uuid(version=TimeBlocked(time_blocked=TimeBlocks(interval_length=60, interval_count=65_536))),
             NewKeys("time_blocked", 60, 65_536),
         ),
-        (
-            {"kind": "uuid", "version": {"sequence_blocked": {"block_size": 2, "block_count": 1}}},
-            NewKeys("v4"),
-        ),
+        (blocked(2, 1), NewKeys("v4")),
     ],
 )
-def test_the_order_of_keys_is_read_from_a_plan(param: object, expected: NewKeys) -> None:
+def test_the_order_of_keys_is_read_from_a_plan(param: Generator, expected: NewKeys) -> None:
     assert NewKeys.of(task(param)) == expected
 
 

@@ -21,7 +21,8 @@ from dbdyno.experiment import Experiment
 from dbdyno.experiment.design import make_cells
 from dbdyno.model.plan.cell import CompiledCell
 from dbdyno.model.plan.change import AGAIN, CHANGE, UNCHANGED, Change, Resource
-from experiment_files import HEAD, LOAD, TABLE, experiment, small, steps
+from dbdyno.model.plan.serialization import as_json
+from experiment_files import HEAD, LOAD, TABLE, experiment, small, steps, task_json
 
 COUNTED = ("sync", "read", "write", "transaction")
 UPDATE = '{ execute = "update user set name = name where id = ?", params = [{ key = "user.id" }] }'
@@ -171,11 +172,11 @@ def test_the_cells_are_the_cell_as_it_is_twice_and_each_change() -> None:
     cells = why_of(small(load=load), changes, {"sync": 5000})
     assert [each.cell.factors[CHANGE] for each in cells] == [UNCHANGED, AGAIN, *levels(changes)]
     assert len({each.cell.id for each in cells}) == len(cells)
-    injected = [each.trial["changes"]["sync"] for each in cells]
+    injected = [task_json(each)["changes"]["sync"] for each in cells]
     assert injected == [{"delay_us": 5000.0}] * 2 + [{"delay_us": 6000.0}, {"skip": True}] + [{"delay_us": 5000.0}] * 2
     assert [dict(each.settings.shown()).get("cache_size") for each in cells] == [None] * 4 + ["-1000", None]
-    assert [each.trial["prepare"] for each in cells] == ["never"] * 5 + ["once"]
-    assert {each.trial["window"]["seconds"] for each in cells} == {0.5}
+    assert [task_json(each)["prepare"] for each in cells] == ["never"] * 5 + ["once"]
+    assert {task_json(each)["window"]["seconds"] for each in cells} == {0.5}
     assert len({each.template_key("") for each in cells}) == 1, "all begin with the same data"
 
 
@@ -204,17 +205,17 @@ def updates(clients: int, rows: int = 100, key: str = '{ key = "user.id" }', url
 def test_each_client_can_have_keys_of_its_own(key: str) -> None:
     cell = updates(4, key=key)
     assert can_have_own_keys(cell)
-    before = json.dumps(cell.trial)
-    (step,) = with_own_keys(cell)["transactions"][0]["steps"]
+    before = json.dumps(task_json(cell))
+    (step,) = as_json(with_own_keys(cell))["transactions"][0]["steps"]
     assert ":client_id" in step["params"][0]["text"]
-    assert json.dumps(cell.trial) == before, "the cell itself stays as it is"
+    assert json.dumps(task_json(cell)) == before, "the cell itself stays as it is"
     assert "own keys" in levels(changes_of(cell, pilot({}, clients=4)).changes)
 
 
 @given(some.integers(2, 16), some.integers(20, 10_000))
 def test_keys_of_two_clients_never_meet(clients: int, rows: int) -> None:
     cell = updates(clients, rows)
-    (step,) = with_own_keys(cell)["transactions"][0]["steps"]
+    (step,) = as_json(with_own_keys(cell))["transactions"][0]["steps"]
     text = step["params"][0]["text"]
     first, last = int(text.split(" ")[0]), int(text.rpartition(", ")[2].rstrip(")"))
     keys = [{first + client + clients * drawn for drawn in (0, last)} for client in range(clients)]
@@ -246,7 +247,7 @@ def test_clients_that_mostly_think_are_tried_without_thinking() -> None:
     change = next(each for each in changes_of(cell, pilot({}, idle=0.9)).changes if each.level == "no thinking")
     assert (change.resource, change.kind) == ("thinking", "free")
     changed = next(each for each in why_of(made, [change]) if each.change == change)
-    (transaction,) = changed.trial["transactions"]
+    (transaction,) = task_json(changed)["transactions"]
     assert [step["do"] for step in transaction["steps"]] == ["execute"]
     # One that waits for its answers all the time has nothing to leave out.
     assert "no thinking" not in levels(changes_of(updates(1), pilot({}, idle=0.9)).changes)
@@ -274,8 +275,8 @@ def test_files_are_not_copied_where_that_means_nothing_or_takes_long(
 def test_a_plan_says_that_clients_have_files_of_their_own() -> None:
     change = Change("own files", "locks", "free", "", own_files=True)
     cells = why_of(small(), [change])
-    assert cells[-1].trial["changes"]["own_files"] is True
-    assert "own_files" not in cells[0].trial["changes"]
+    assert task_json(cells[-1])["changes"]["own_files"] is True
+    assert "own_files" not in task_json(cells[0])["changes"]
 
 
 def test_keys_are_not_shared_out_where_that_means_nothing() -> None:

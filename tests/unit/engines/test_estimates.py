@@ -12,14 +12,17 @@ from dbdyno.engines import engine_of
 from dbdyno.engines.condition_parser import conditions_on
 from dbdyno.engines.conditions import Conditions
 from dbdyno.experiment.compile.representative import representatives
-from dbdyno.model.plan.cell import not_analyzed
+from dbdyno.model.plan import generators
+from dbdyno.model.plan.expression import Constant
+from dbdyno.model.plan.serialization import as_json
+from dbdyno.model.plan.tasks import without_analysis
 from dbdyno.model.result.cell import Cell as MeasuredCell
 from dbdyno.model.result.cell import CellStatement, RowEstimate
 from dbdyno.model.result.convert import from_json
 from dbdyno.report.estimates import estimate_lines
 from dbdyno.run.processes import parts
 from dbdyno.run.trial import Plan, Trial
-from experiment_files import compiled, experiment
+from experiment_files import compiled, experiment, task_json
 from synthetic_cells import some
 from test_whole_tables import KEYED
 
@@ -27,42 +30,39 @@ from test_whole_tables import KEYED
 @pytest.mark.parametrize(
     ("generator", "value"),
     [
-        ({"kind": "constant", "value": None}, None),
-        ({"kind": "constant", "value": True}, True),
-        ({"kind": "pick", "values": ["a", "b"]}, "a"),
-        ({"kind": "pick", "values": ["a", "b"], "weights": [1, 3.5]}, "b"),
-        ({"kind": "uniform", "low": 1, "high": 1000}, 500),
-        ({"kind": "uniform_real", "low": 0.0, "high": 1.0}, 0.5),
-        ({"kind": "gaussian", "low": 10, "high": 20, "deviations": 3.0}, 15),
-        ({"kind": "zipf", "low": 1, "high": 9, "exponent": 1.0, "scattered": False}, 1),
-        ({"kind": "zipf", "low": 1, "high": 9, "exponent": 1.0, "scattered": True}, 5),
-        ({"kind": "nullable", "share": 0.1, "of": {"kind": "uniform", "low": 4, "high": 4}}, 4),
+        (generators.Constant(value=None), None),
+        (generators.Constant(value=True), True),
+        (generators.Pick(values=["a", "b"]), "a"),
+        (generators.Pick(values=["a", "b"], weights=[1, 3.5]), "b"),
+        (generators.Uniform(low=1, high=1000), 500),
+        (generators.UniformReal(low=0.0, high=1.0), 0.5),
+        (generators.Gaussian(low=10, high=20), 15),
+        (generators.Zipf(low=1, high=9), 1),
+        (generators.Zipf(low=1, high=9, scattered=True), 5),
+        (generators.Nullable(share=0.1, of=generators.Uniform(low=4, high=4)), 4),
         (
-            {
-                "kind": "reference",
-                "of": {"kind": "serial", "start": 10, "step": 2},
-                "stream": 1,
-                "row": {"kind": "uniform", "low": 0, "high": 100},
-            },
+            generators.Reference(
+                of=generators.Serial(start=10, step=2), stream=1, row=generators.Uniform(low=0, high=100)
+            ),
             110,
         ),
     ],
 )
-def test_a_value_stands_for_those_of_its_generator(generator: dict[str, Any], value: Any) -> None:
+def test_a_value_stands_for_those_of_its_generator(generator: generators.Generator, value: Any) -> None:
     assert representatives([generator]) == [value]
 
 
 @pytest.mark.parametrize(
     "generator",
     [
-        {"kind": "variable", "name": "x"},
-        {"kind": "text", "min": 3, "max": 3},
-        {"kind": "expression", "text": "1", "tree": {}},
-        {"kind": "reference", "of": {"kind": "uuid", "version": "v4"}, "stream": 1, "row": {"kind": "uniform"}},
+        generators.Variable(name="x"),
+        generators.Text(min=3, max=3),
+        generators.Expression(text="1", tree=Constant(value=1)),
+        generators.Reference(of=generators.Uuid(version="v4"), stream=1, row=generators.Uniform(low=0, high=9)),
     ],
 )
-def test_of_some_generators_no_value_stands_for_the_others(generator: dict[str, Any]) -> None:
-    assert representatives([{"kind": "constant", "value": 1}, generator]) is None
+def test_of_some_generators_no_value_stands_for_the_others(generator: generators.Generator) -> None:
+    assert representatives([generators.Constant(value=1), generator]) is None
     assert representatives([]) == []
 
 
@@ -87,14 +87,15 @@ steps = [
 
 def statements(measure: str) -> list[dict[str, Any]]:
     (cell,) = compiled(experiment('name = "x"\ntitle = "x"\n', SHOP + measure))
-    return list(cell.trial["statements"])
+    return list(task_json(cell)["statements"])
 
 
 def test_statements_are_analysed_where_that_is_asked_for_and_values_are_known() -> None:
     asked = statements("[measure]\nestimates = true\n")
     assert [each.get("analyze") for each in asked] == [[5], None, []]
     assert all("analyze" not in each for each in statements(""))
-    assert not_analyzed(asked) == statements("")
+    (cell,) = compiled(experiment('name = "x"\ntitle = "x"\n', SHOP + "[measure]\nestimates = true\n"))
+    assert as_json(without_analysis(cell.task.statements)) == statements("")
 
 
 def test_one_trial_of_a_cell_and_one_of_its_processes_run_them_for_it() -> None:
@@ -111,9 +112,9 @@ def test_one_trial_of_a_cell_and_one_of_its_processes_run_them_for_it() -> None:
     done = {(cell.cell.id, 0): None}
     later = Trial(cell, 1, 0, Plan("r", [cell], 3, 1, done))
     assert later.analyzed
-    task = cell.trial_plan({"engine": "sqlite"}, 1, analyzed=later.analyzed)["task"]
+    task = cell.plan({"engine": "sqlite"}, 1, analyzed=later.analyzed).json["task"]
     assert task["statements"] == statements("")
-    first, *others = parts(cell.trial_plan({"engine": "sqlite"}, 1), [1, 1, 1])
+    first, *others = (each.json for each in parts(cell.plan({"engine": "sqlite"}, 1), [1, 1, 1]))
     assert [each.get("analyze") for each in first["task"]["statements"]] == [[5], None, []]
     assert len(others) == 2
     assert all("analyze" not in each for other in others for each in other["task"]["statements"])

@@ -12,8 +12,10 @@ from dbdyno.engines.entries import Entry
 from dbdyno.engines.fixes import Situation, StatementFacts
 from dbdyno.model.experiment.load import Load
 from dbdyno.model.plan.change import INJECTED
-from dbdyno.model.plan.counters import step_of_counters
 from dbdyno.model.plan.fix import SERIOUS, Fix, Price, Source, conflict, together
+from dbdyno.model.plan.generators import Constant, Format, Generator, Nullable, Reference, Serial, Uniform
+from dbdyno.model.plan.steps import Begin, Chance, Commit, Execute, Repeat, Rollback, Step, Think, Transaction
+from dbdyno.model.plan.tasks import Statement, TrialTask
 
 UPDATE = StatementFacts("update", "update t set n = n + 1 where id = ?")
 LOOKUP = StatementFacts(
@@ -26,17 +28,25 @@ def load(**changed: object) -> Load:
     return Load.model_validate({"stop": {"seconds": 1}, **changed})
 
 
-def steps(*kinds: object) -> dict[str, object]:
+_VERBS: dict[object, Step] = {
+    "begin": Begin(),
+    "commit": Commit(),
+    "rollback": Rollback(),
+    "think": Think(milliseconds=Constant(value=1)),
+}
+
+
+def steps(*kinds: object) -> Transaction:
     """A transaction whose steps run statements, by number, or are verbs."""
     made = [
-        {"do": "execute", "statement": each, "params": [{"kind": "constant", "value": each}], "into": []}
-        if isinstance(each, int)
-        else {"do": "begin", "mode": "deferred"}
-        if each == "begin"
-        else {"do": each}
+        Execute(statement=each, params=[Constant(value=each)]) if isinstance(each, int) else _VERBS[each]
         for each in kinds
     ]
-    return {"name": "t", "weight": 1.0, "steps": made}
+    return Transaction(name="t", steps=made)
+
+
+def task_of(texts: list[str], *transactions: Transaction) -> TrialTask:
+    return TrialTask(statements=[Statement(name="s", sql=text) for text in texts], transactions=transactions)
 
 
 SQLITE = {
@@ -315,13 +325,14 @@ class TestIndexes:
 
 class TestTransactions:
     def test_several_are_done_in_one(self) -> None:
-        task = {"statements": [{"sql": UPDATE.sql}], "transactions": [steps("begin", 0, "commit"), steps(0)]}
-        assert can_batch(task["transactions"], [UPDATE.sql])
+        task = task_of([UPDATE.sql], steps("begin", 0, "commit"), steps(0))
+        assert can_batch(task.transactions, [UPDATE.sql])
         fix = Fix("", "", (), Source("", "", ""), (), batch=10)
-        for made in rewritten(task, fix, [True])["transactions"]:
-            assert [each["do"] for each in made["steps"]] == ["begin", "repeat", "commit"]
-            assert made["steps"][1]["times"] == 10
-            assert [each["do"] for each in made["steps"][1]["steps"]] == ["execute"]
+        for made in rewritten(task, fix, [True]).transactions:
+            assert [each.do for each in made.steps] == ["begin", "repeat", "commit"]
+            repeat = made.steps[1]
+            assert isinstance(repeat, Repeat) and repeat.times == 10
+            assert [each.do for each in repeat.steps] == ["execute"]
         assert fix.work == 10
 
     @pytest.mark.parametrize("kinds", [("begin", 0, "rollback"), (0, "think"), ("begin", 0, "commit", 0)])
@@ -332,10 +343,10 @@ class TestTransactions:
         assert not can_batch([steps(0, 1)], ["begin", UPDATE.sql])
 
     def test_reads_are_done_in_one(self) -> None:
-        task = {"statements": [{"sql": LOOKUP.sql}], "transactions": [steps(0, 0)]}
-        assert can_join_reads(task["transactions"], [LOOKUP.sql], [False])
+        task = task_of([LOOKUP.sql], steps(0, 0))
+        assert can_join_reads(task.transactions, [LOOKUP.sql], [False])
         made = rewritten(task, Fix("", "", (), Source("", "", ""), (), reads=True), [False])
-        assert [each["do"] for each in made["transactions"][0]["steps"]] == ["begin", "execute", "execute", "commit"]
+        assert [each.do for each in made.transactions[0].steps] == ["begin", "execute", "execute", "commit"]
 
     @pytest.mark.parametrize(("kinds", "writes"), [((0,), False), ((0, 0), True), (("begin", 0, 0, "commit"), False)])
     def test_one_read_or_a_write_or_one_transaction_already_is_left(
@@ -345,28 +356,30 @@ class TestTransactions:
 
     def test_rows_are_inserted_together(self) -> None:
         places = [at for at, character in enumerate(INSERT.sql) if character == "?"]
-        statement = {"sql": INSERT.sql, "places": places, "example": [1, 2]}
-        task = {"statements": [statement], "transactions": [steps(0)]}
-        assert can_insert_rows(task["transactions"], [INSERT.sql])
+        statement = Statement(name="s", sql=INSERT.sql, places=places, example=[1, 2])
+        task = TrialTask(statements=[statement], transactions=[steps(0)])
+        assert can_insert_rows(task.transactions, [INSERT.sql])
         made = rewritten(task, Fix("", "", (), Source("", "", ""), (), rows=3), [True])
         sql = "insert into t (n, name) values (?, ?), (?, ?), (?, ?)"
-        assert made["statements"] == [{"sql": sql, "places": [at for at, each in enumerate(sql) if each == "?"]}]
-        assert len(made["transactions"][0]["steps"][0]["params"]) == 3
+        together_places = [at for at, each in enumerate(sql) if each == "?"]
+        assert made.statements == [Statement(name="s", sql=sql, places=together_places)]
+        (step,) = made.transactions[0].steps
+        assert isinstance(step, Execute) and len(step.params) == 3
         # What it is made from stays as it was.
-        assert task["statements"][0]["sql"] == INSERT.sql
+        assert task.statements[0].sql == INSERT.sql
 
     def test_rows_of_a_statement_have_keys_of_their_own(self) -> None:
-        serial = {"kind": "serial", "start": 101, "step": 2}
-        of_column = {"kind": "reference", "of": serial, "stream": 1, "row": {"kind": "serial", "start": 5, "step": 1}}
-        params = [serial, {"kind": "format", "template": "{}", "parts": [serial]}, of_column]
-        step = {"do": "execute", "statement": 0, "params": params, "into": []}
-        task = {"statements": [{"sql": "insert into t values (?, ?, ?)"}], "transactions": [{"steps": [step]}]}
+        serial = Serial(start=101, step=2)
+        of_column = Reference(of=serial, stream=1, row=Serial(start=5, step=1))
+        insert = Execute(statement=0, params=[serial, Format(template="{}", parts=[serial]), of_column])
+        task = task_of(["insert into t values (?, ?, ?)"], Transaction(name="t", steps=[insert]))
         made = rewritten(task, Fix("", "", (), Source("", "", ""), (), rows=2), [True])
-        rows = made["transactions"][0]["steps"][0]["params"]
-        assert rows[0] == {"kind": "serial", "start": 101, "step": 4}
-        assert rows[3] == {"kind": "serial", "start": 103, "step": 4}
-        assert rows[4]["parts"] == [rows[3]]
-        assert rows[5] == {**of_column, "row": {"kind": "serial", "start": 6, "step": 2}}
+        (step,) = made.transactions[0].steps
+        assert isinstance(step, Execute)
+        assert step.params[0] == Serial(start=101, step=4)
+        assert step.params[3] == Serial(start=103, step=4)
+        assert step.params[4] == Format(template="{}", parts=[step.params[3]])
+        assert step.params[5] == replace(of_column, row=Serial(start=6, step=2))
 
     @pytest.mark.parametrize(
         "text",
@@ -382,12 +395,10 @@ class TestTransactions:
         assert not can_insert_rows([steps(0)], [text])
 
     def test_only_what_writes_begins_otherwise(self) -> None:
-        task = {
-            "statements": [{"sql": UPDATE.sql}, {"sql": LOOKUP.sql}],
-            "transactions": [steps("begin", 0, "commit"), steps("begin", 1, "commit")],
-        }
+        task = task_of([UPDATE.sql, LOOKUP.sql], steps("begin", 0, "commit"), steps("begin", 1, "commit"))
         made = rewritten(task, Fix("", "", (), Source("", "", ""), (), begins="immediate"), [True, False])
-        assert [each["steps"][0]["mode"] for each in made["transactions"]] == ["immediate", "deferred"]
+        first = [each.steps[0] for each in made.transactions]
+        assert first == [Begin(mode="immediate"), Begin()]
 
 
 class TestTogether:
@@ -419,13 +430,13 @@ def test_prices_that_change_what_may_be_relied_on_are_known() -> None:
 @pytest.mark.parametrize(
     ("params", "step"),
     [
-        ([{"kind": "uniform", "low": 1, "high": 2}], 1),
-        ([{"kind": "serial", "start": 7, "step": 1}], 1),
-        ([{"kind": "serial", "start": 7, "step": 10}, {"kind": "serial", "start": 8, "step": 10}], 10),
-        ([{"kind": "reference", "of": {"kind": "serial", "start": 1, "step": 5}, "row": {"kind": "uniform"}}], 1),
-        ([{"kind": "choice", "of": [{"kind": "serial", "start": 0, "step": -3}]}], 3),
+        ([Uniform(low=1, high=2)], 1),
+        ([Serial(start=7)], 1),
+        ([Serial(start=7, step=10), Serial(start=8, step=10)], 10),
+        ([Reference(of=Serial(step=5), stream=1, row=Uniform(low=0, high=9))], 1),
+        ([Nullable(share=0.5, of=Serial(start=0, step=-3))], 3),
     ],
 )
-def test_how_far_one_use_moves_counters(params: list[object], step: int) -> None:
-    task = {"transactions": [{"steps": [{"do": "when", "then": [{"do": "execute", "params": params}]}]}]}
-    assert step_of_counters(task) == step
+def test_how_far_one_use_moves_counters(params: list[Generator], step: int) -> None:
+    chance = Chance(probability=0.5, then=[Execute(statement=0, params=params)])
+    assert TrialTask(transactions=[Transaction(name="t", steps=[chance])]).counter_step == step

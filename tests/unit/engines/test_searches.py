@@ -304,7 +304,7 @@ def found_on(
     cells = make_cells(made, parse_set(options, made), [parse_url(url) for url in rows]).cells
     trials = []
     for cell in cells:
-        task = compile_cell(made, cell).trial_plan({}, 1)
+        task = compile_cell(made, cell).plan({}, 1).json
         engine, settings, collation = ENGINES[cell.system.name]
         made_of = [table(name, column(**collation)) for name in ("eijiro", "w")]
         (name,) = [each["name"] for each in task["task"]["statements"]]

@@ -10,11 +10,11 @@ from dbdyno.engines.sqlite.targets import trial_target
 from dbdyno.experiment.compile.generators import Columns
 from dbdyno.model.limits import HIGHEST_RATE, LONGEST_TEXT, MOST_CLIENTS
 from dbdyno.model.plan.cell import CompiledCell
-from experiment_files import compiled, plan_schema, small, steps
+from experiment_files import compiled, plan_schema, small, steps, task_json
 
 
 def _plan(cell: CompiledCell) -> dict[str, Any]:
-    return cell.trial_plan(trial_target(cell, "/x"), 1)
+    return cell.plan(trial_target(cell, "/x"), 1).json
 
 
 TOML_GENERATORS = [
@@ -73,7 +73,7 @@ TOML_GENERATORS = [
 @pytest.mark.parametrize(("toml", "expected"), TOML_GENERATORS)
 def test_generators(toml: str, expected: dict[str, Any]) -> None:
     made = steps(f'{{ set = "x", value = {toml} }}, {{ execute = "select ?", params = [{{ variable = "x" }}] }}')
-    steps_made = compiled(made)[0].trial["transactions"][0]["steps"]
+    steps_made = task_json(compiled(made)[0])["transactions"][0]["steps"]
     assert steps_made[0]["value"] == expected
     assert steps_made[1]["params"] == [{"kind": "variable", "name": "x"}]
     if expected["kind"] != "serial" or "next" not in toml:
@@ -105,7 +105,7 @@ nested = st.recursive(
 @given(nested, st.integers(0, 2**63 - 1))
 def test_whatever_generators_are_nested_the_plan_is_valid(toml: str, seed: int) -> None:
     cell = compiled(steps(f'{{ execute = "select ?", params = [{toml}] }}'))[0]
-    assert [error.message for error in plan_schema().iter_errors(cell.trial_plan(trial_target(cell, "/x"), seed))] == []
+    assert [error.message for error in plan_schema().iter_errors(cell.plan(trial_target(cell, "/x"), seed).json)] == []
 
 
 @given(

@@ -10,7 +10,7 @@ from dbdyno.engines.url import parse_url
 from dbdyno.experiment.compile import compile_cell
 from dbdyno.experiment.compile.describe import describe
 from dbdyno.experiment.design import make_cells
-from experiment_files import HEAD, LOAD, TABLE, compiled, experiment, plan_schema, small, steps
+from experiment_files import HEAD, LOAD, TABLE, compiled, experiment, plan_schema, small, steps, task_json
 
 URL = "http://127.0.0.1:8080/"
 TARGET = {"engine": "http", "host": "h", "port": 1}
@@ -19,9 +19,9 @@ TARGET = {"engine": "http", "host": "h", "port": 1}
 def requests(text: str, **more: Any) -> list[dict[str, Any]]:
     # A table within a line is on one line.
     (cell,) = compiled(steps(" ".join(text.split()), **more), URL)
-    plan = cell.trial_plan(TARGET, 1)
+    plan = cell.plan(TARGET, 1).json
     assert [error.message for error in plan_schema().iter_errors(plan)] == []
-    return [each["request"] for each in cell.trial["statements"]]
+    return [each["request"] for each in task_json(cell)["statements"]]
 
 
 def test_a_request_is_cut_at_its_places() -> None:
@@ -55,7 +55,7 @@ def test_a_request_is_cut_at_its_places() -> None:
 def test_parameters_are_given_once_each() -> None:
     text = """{ set = "v", value = 1 }, { request = "GET /{id}/{v}/{id}", params = { id = { key = "user.id" } } }"""
     (cell,) = compiled(steps(text, table=TABLE), URL)
-    step = cell.trial["transactions"][0]["steps"][1]
+    step = task_json(cell)["transactions"][0]["steps"][1]
     assert [each["kind"] for each in step["params"]] == ["reference", "variable"]
     # The tables are the service's own: they are named, and not made.
     assert (cell.before, cell.tables, cell.after) == ([], [], [])
@@ -129,7 +129,7 @@ def test_one_experiment_can_be_for_databases_and_services() -> None:
     text = """{ execute = "select * from user where id = ?", params = [1], engines = ["sqlite"] },
         { request = "GET /user/1", engines = ["http"] }, { commit = true, optional = true, engines = ["http"] }"""
     made = steps(text)
-    assert [len(compiled(made, url)[0].trial["statements"]) for url in ("sqlite:", URL)] == [1, 1]
+    assert [len(task_json(compiled(made, url)[0])["statements"]) for url in ("sqlite:", URL)] == [1, 1]
 
 
 def test_a_setup_is_no_request() -> None:

@@ -10,7 +10,8 @@ from dbdyno.engines.url import parse_url
 from dbdyno.experiment import load_experiment
 from dbdyno.experiment.compile import compile_cell
 from dbdyno.experiment.design import make_cells
-from experiment_files import BUILTIN, LOAD, TABLE, compiled, plan_schema, small, steps
+from dbdyno.model.plan.serialization import as_json
+from experiment_files import BUILTIN, LOAD, TABLE, compiled, plan_schema, small, steps, task_json
 
 FIND = """{ execute = { any = "select 1", mongodb = '{"find": "user", "filter": {"name": "?"}}' }, params = ["x"] }"""
 ONE = f"""
@@ -28,9 +29,9 @@ SQL_ONLY = ("dictionary-search", "cpu-cost", "key-order")
 @pytest.mark.parametrize("path", [path for path in BUILTIN if not any(name in path for name in SQL_ONLY)])
 def test_the_built_in_experiments_can_be_measured(path: str) -> None:
     for cell in compiled(load_experiment(path), "mongodb:"):
-        for plan in (cell.load_plan(TARGET), cell.trial_plan(TARGET, 1)):
+        for plan in (cell.load_plan(TARGET).json, cell.plan(TARGET, 1).json):
             assert [error.message for error in plan_schema().iter_errors(plan)] == []
-        for text in [*cell.before, *cell.after, *(each["sql"] for each in cell.trial["statements"])]:
+        for text in [*cell.before, *cell.after, *(each["sql"] for each in task_json(cell)["statements"])]:
             assert isinstance(json.loads(text), dict)
 
 
@@ -71,9 +72,9 @@ b = { type = "integer" }
         index("pair", "pair_a_b", "a", "b"),
     ]
     # Nobody else counts it up, and a part goes on.
-    columns = [[column["name"] for column in entry["columns"]] for entry in cell.tables]
+    columns = [[column.name for column in entry.columns] for entry in cell.tables]
     assert columns == [["_id", "name"], ["_id", "name"]]
-    assert [entry["columns"][0]["fill"]["start"] for entry in cell.tables] == [1, 4]
+    assert [entry["columns"][0]["fill"]["start"] for entry in as_json(cell.tables)] == [1, 4]
 
 
 def test_options_of_a_collection_must_be_json() -> None:
@@ -122,7 +123,7 @@ def test_steps_are_for_the_engines_they_name() -> None:
     made = steps(f'{{ begin = "deferred", {engines} }}, {find}, {{ commit = true, {engines} }}')
 
     def does(url: str) -> list[str]:
-        return [step["do"] for step in compiled(made, url)[0].trial["transactions"][0]["steps"]]
+        return [step["do"] for step in task_json(compiled(made, url)[0])["transactions"][0]["steps"]]
 
     assert does("sqlite:") == does("postgresql:") == ["begin", "execute", "commit"]
     assert does("mongodb:") == does("mysql:") == ["execute"]
@@ -137,7 +138,7 @@ def test_optional_transactions_are_left_out_where_there_are_none() -> None:
     made = steps(f'{{ begin = "deferred", optional = true }}, {find}, {{ commit = true, optional = true }}')
 
     def does(url: str) -> list[str]:
-        return [step["do"] for step in compiled(made, url)[0].trial["transactions"][0]["steps"]]
+        return [step["do"] for step in task_json(compiled(made, url)[0])["transactions"][0]["steps"]]
 
     assert does("sqlite:") == does("mysql:") == ["begin", "execute", "commit"]
     assert does("mongodb:") == ["execute"]

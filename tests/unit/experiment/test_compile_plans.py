@@ -14,6 +14,7 @@ from dbdyno.engines.server.settings import ServerSettings
 from dbdyno.engines.sqlite.targets import load_target, trial_target
 from dbdyno.experiment import load_experiment
 from dbdyno.model.plan.cell import CompiledCell
+from dbdyno.model.plan.serialization import as_json
 from experiment_files import (
     ALL,
     BUILTIN,
@@ -27,14 +28,15 @@ from experiment_files import (
     plan_schema,
     small,
     steps,
+    task_json,
 )
 
 
 def plans(cell: CompiledCell) -> list[dict[str, Any]]:
     return [
-        cell.load_plan(load_target(cell, "/x.db")),
-        cell.trial_plan(trial_target(cell, "/x.db"), 2**63),
-        cell.trial_plan(trial_target(cell, "/x.db", "/lib.so"), 1),
+        cell.load_plan(load_target(cell, "/x.db")).json,
+        cell.plan(trial_target(cell, "/x.db"), 2**63).json,
+        cell.plan(trial_target(cell, "/x.db", "/lib.so"), 1).json,
     ]
 
 
@@ -60,7 +62,7 @@ def test_every_plan_of_a_web_tier_is_valid(database: str) -> None:
 
 def test_the_null_engine_takes_the_same_trial() -> None:
     cell = compiled(load_experiment(BUILTIN[1]), "null:")[0]
-    assert plan_schema().is_valid(cell.trial_plan(TARGET, 1))
+    assert plan_schema().is_valid(cell.plan(TARGET, 1).json)
     assert not engine_of(cell.cell.system.engine).has_data
 
 
@@ -71,9 +73,9 @@ def test_sqlite_takes_every_definition_and_statement(path: str) -> None:
             for sql in [*cell.before, *cell.after]:
                 connection.execute(sql)
             for table in cell.tables:
-                names = ", ".join(f'"{column["name"]}"' for column in table["columns"])
-                connection.execute(f'select {names} from "{table["name"]}"')
-            for statement in cell.trial["statements"]:
+                names = ", ".join(f'"{column.name}"' for column in table.columns)
+                connection.execute(f'select {names} from "{table.name}"')
+            for statement in task_json(cell)["statements"]:
                 connection.execute("explain " + statement["sql"], [None] * statement["sql"].count("?"))
 
 
@@ -83,8 +85,8 @@ def test_pk_lookup_in_full() -> None:
         'create table "user" ("id" integer primary key autoincrement, "c1" integer, '
         '"c2" varchar(1000), "c3" varchar(1000))'
     )
-    assert [(table["name"], table["rows"]) for table in cell.tables] == [("user", 100_000), ("orders", 100_000)]
-    trial = cell.trial_plan(trial_target(cell, "/x.db"), 9)
+    assert [(table.name, table.rows) for table in cell.tables] == [("user", 100_000), ("orders", 100_000)]
+    trial = cell.plan(trial_target(cell, "/x.db"), 9).json
     assert trial["seed"] == 9
     task = trial["task"]
     text = "select * from user where id = ?"
@@ -145,8 +147,8 @@ def test_the_key_follows_the_content_of_a_file(tmp_path: Path) -> None:
         one(str(tmp_path / "x.toml"))
     (tmp_path / "words.tsv").write_text("a\tb\n")
     cell = one(str(tmp_path / "x.toml"))
-    assert [(table["rows"], table["file"]) for table in cell.tables] == [(892_200, str(tmp_path / "words.tsv"))]
-    assert plan_schema().is_valid(cell.load_plan(load_target(cell, "/x.db")))
+    assert [(table.rows, table.file) for table in cell.tables] == [(892_200, str(tmp_path / "words.tsv"))]
+    assert plan_schema().is_valid(cell.load_plan(load_target(cell, "/x.db")).json)
     first = cell.template_key("lib")
     (tmp_path / "words.tsv").write_text("a\tc\n")
     assert cell.template_key("lib") != first
@@ -154,19 +156,19 @@ def test_the_key_follows_the_content_of_a_file(tmp_path: Path) -> None:
 
 def test_promo_code_changes_one_thing_at_a_time() -> None:
     cells = compiled(load_experiment("promo-code"))
-    verbs = [[step["do"] for step in cell.trial["transactions"][0]["steps"]] for cell in cells]
+    verbs = [[step["do"] for step in task_json(cell)["transactions"][0]["steps"]] for cell in cells]
     assert verbs[0] == verbs[2] == ["set", "execute"]
     assert verbs[3] == verbs[4] == ["set", "execute", "when", "execute"]
     assert verbs[5] == verbs[6] == ["set", "begin", "execute", "when", "execute", "commit"]
     assert [
-        step["mode"] for cell in cells for step in cell.trial["transactions"][0]["steps"] if step["do"] == "begin"
+        step["mode"] for cell in cells for step in task_json(cell)["transactions"][0]["steps"] if step["do"] == "begin"
     ] == [
         "deferred",
         "immediate",
     ]
     assert [bool(cell.after) for cell in cells] == [False] * 4 + [True] * 3
-    assert [cell.trial["clients"] for cell in cells] == [1, 1] + [10] * 5
-    assert [cell.trial["connect"] for cell in cells] == ["once"] * 2 + ["per-transaction"] * 5
+    assert [task_json(cell)["clients"] for cell in cells] == [1, 1] + [10] * 5
+    assert [task_json(cell)["connect"] for cell in cells] == ["once"] * 2 + ["per-transaction"] * 5
     targets = [trial_target(cell, "/x") for cell in cells]
     # The log is the file's own: ten processes that each ask for it keep one another out.
     assert [target["file_pragmas"] for target in targets] == [[]] + [[["journal_mode", "wal"]]] * 6
@@ -175,33 +177,33 @@ def test_promo_code_changes_one_thing_at_a_time() -> None:
 
 def test_bulk_insert_has_no_loop_and_no_begin_for_single_rows() -> None:
     single, text, _ = compiled(load_experiment("bulk-insert"))
-    assert [step["do"] for step in single.trial["transactions"][0]["steps"]] == ["execute"]
-    assert [step["do"] for step in text.trial["transactions"][0]["steps"]] == ["begin", "repeat", "commit"]
+    assert [step["do"] for step in task_json(single)["transactions"][0]["steps"]] == ["execute"]
+    assert [step["do"] for step in task_json(text)["transactions"][0]["steps"]] == ["begin", "repeat", "commit"]
 
 
 def test_streams_are_the_columns_own() -> None:
     tables = one("dictionary-search").tables
-    streams = [column["stream"] for table in tables for column in table["columns"]]
+    streams = [column.stream for table in tables for column in table.columns]
     assert streams == list(range(1, len(streams) + 1))
 
 
 def test_a_reference_repeats_the_column_it_refers_to() -> None:
     cell = compiled(steps('{ execute = "select ?", params = [{ key = "user.name", draw = { zipf = 1.2 } }] }'))[0]
-    made = cell.trial["transactions"][0]["steps"][0]["params"][0]
-    column = cell.tables[0]["columns"][1]
+    made = task_json(cell)["transactions"][0]["steps"][0]["params"][0]
+    column = as_json(cell.tables)[0]["columns"][1]
     assert (made["of"], made["stream"]) == (column["fill"], column["stream"])
     assert made["row"] == {"kind": "zipf", "low": 0, "high": 9, "exponent": 1.2, "scattered": True}
 
 
 def test_a_trial_knows_the_seed_of_the_data_beside_its_own() -> None:
     cell = compiled(steps('{ execute = "select ?", params = [{ key = "user.name" }] }'))[0]
-    plan = cell.trial_plan(trial_target(cell, "/x"), 99)
-    assert (plan["seed"], plan["task"]["data_seed"]) == (99, cell.load_plan(load_target(cell, "/x"))["seed"])
+    plan = cell.plan(trial_target(cell, "/x"), 99).json
+    assert (plan["seed"], plan["task"]["data_seed"]) == (99, cell.load_plan(load_target(cell, "/x")).json["seed"])
 
 
 def test_a_part_goes_on_where_the_table_ends() -> None:
     parts = '[[tables.user.parts]]\nrows = 3\ncolumns = { name = "x" }\n[[tables.user.parts]]\nrows = 2\ncolumns = {}\n'
-    tables = compiled(small(table=TABLE + parts))[0].tables
+    tables = as_json(compiled(small(table=TABLE + parts))[0].tables)
     assert [table["columns"][0]["fill"]["start"] for table in tables] == [1, 11, 14]
     assert [table["columns"][1]["fill"]["kind"] for table in tables] == ["text", "constant", "text"]
 
@@ -214,8 +216,8 @@ def test_a_column_that_the_engine_counts_up_is_not_given() -> None:
     cell = compiled(steps('{ execute = "select ?, ?", params = [{ key = "t.id" }, { next = "t.id" }] }', table=table))[
         0
     ]
-    assert [column["name"] for column in cell.tables[0]["columns"]] == ["n"]
-    key, following = cell.trial["transactions"][0]["steps"][0]["params"]
+    assert [column.name for column in cell.tables[0].columns] == ["n"]
+    key, following = task_json(cell)["transactions"][0]["steps"][0]["params"]
     assert key["of"] == {"kind": "serial", "start": 1, "step": 1}
     assert following == {"kind": "serial", "start": 4, "step": 1}
 
@@ -248,7 +250,7 @@ include = false
 
 def test_statements_by_engine() -> None:
     made = steps('{ execute = { sqlite = "select 1", any = "select 2" } }, { execute = { any = "select 3" } }')
-    assert [each["sql"] for each in compiled(made)[0].trial["statements"]] == ["select 1", "select 3"]
+    assert [each["sql"] for each in task_json(compiled(made)[0])["statements"]] == ["select 1", "select 3"]
     other = steps('{ execute = { mysql = "select 1" } }')
     with pytest.raises(InputError, match="a statement of `t` has no text for sqlite"):
         compiled(other)
@@ -286,7 +288,7 @@ def test_statements_stand_once_and_have_names_of_their_own() -> None:
         f'{{ execute = "{long}a" }}, {{ execute = "{long}b" }}, {{ execute = "{long}a" }}, '
         '{ execute = "select 2", name = "n" }'
     )
-    statements = compiled(made)[0].trial["statements"]
+    statements = task_json(compiled(made)[0])["statements"]
     assert [each["name"] for each in statements] == [long[:59] + "…", long[:59] + "… (2)", "n"]
 
 
@@ -307,7 +309,7 @@ real = { type = "double", fill = { uniform = [0.0, 1.0] } }
         "create table [user] ([id] int primary key identity, [name] nvarchar(20), [long] nvarchar(max), [real] float)"
     ]
     sql = "SELECT TOP 3 * FROM [user] WHERE [name] = ? + 'x'"
-    assert [each["sql"] for each in cell.trial["statements"]] == [sql]
+    assert [each["sql"] for each in task_json(cell)["statements"]] == [sql]
     assert isinstance(cell.settings, ServerSettings)
     assert cell.settings.parameters == {"lock_timeout": "50"}
     late = steps('{ execute = "select * from user where id = ? limit ?", params = [1, 2] }', table=table).translated()
@@ -328,4 +330,4 @@ real = { type = "double", fill = { uniform = [0.0, 1.0] } }
 )
 def test_a_window_has_intervals_to_compare(load: str, measure: str, milliseconds: int) -> None:
     made = experiment(HEAD, TABLE, f"[load]\n{load}\n", READ, measure)
-    assert compiled(made)[0].trial["record"]["interval_ms"] == milliseconds
+    assert task_json(compiled(made)[0])["record"]["interval_ms"] == milliseconds

@@ -82,7 +82,7 @@ def test_every_further_factor_of_pk_lookup_reaches_the_plan() -> None:
     options += ["library_threading=2", "config_threading=multi", "open_mutex=fullmutex"]
     cell = compile_cell(made, make_cells(made, parse_set(options, made)).cells[0])
     assert cell.settings.library_threading == 2
-    assert cell.load_plan(load_target(cell, "/x"))["task"]["target"]["pragmas"] == [["page_size", "8192"]]
+    assert cell.load_plan(load_target(cell, "/x")).json["task"]["target"]["pragmas"] == [["page_size", "8192"]]
     assert trial_target(cell, "/x", "/lib.so") == {
         "engine": "sqlite",
         "path": "/x",

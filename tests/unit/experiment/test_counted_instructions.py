@@ -46,4 +46,4 @@ def test_what_is_not_the_same_each_time(old: str, new: str, said: list[str]) -> 
     assert old in EXPERIMENT
     experiment = make_experiment(parse(EXPERIMENT.replace(old, new), "counted.toml", Path()))
     (cell,) = make_cells(experiment, {}, []).cells
-    assert unrepeatable(compile_cell(experiment, cell).trial) == said
+    assert unrepeatable(compile_cell(experiment, cell).task) == said

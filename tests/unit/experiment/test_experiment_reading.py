@@ -103,7 +103,7 @@ def test_every_toml_example_in_the_documentation_is_toml_and_the_full_one_compil
     full = [example for example in examples if example.startswith("name = ")]
     assert len(full) == 1
     cells = compiled(make_experiment(parse(full[0], "docs", ROOT)))
-    assert all(plan_schema().is_valid(cell.trial_plan(trial_target(cell, "/x.db"), 1)) for cell in cells)
+    assert all(plan_schema().is_valid(cell.plan(trial_target(cell, "/x.db"), 1).json) for cell in cells)
     assert len({cell.template_key("library") for cell in cells}) == 1
 
 

@@ -19,7 +19,7 @@ from dbdyno.experiment.pgbench.experiment import (
 )
 from dbdyno.experiment.pgbench.lexer import Meta, Sql, Variable, commands
 from dbdyno.experiment.pgbench.script import Presets, Script, assigned_variables, read_script
-from experiment_files import TABLE, compiled
+from experiment_files import TABLE, compiled, task_json
 from experiment_files import steps as written
 
 
@@ -445,7 +445,7 @@ def test_a_script_that_makes_tables_prepares_nothing_before(tmp_path: Path, text
 def made_of(text: str, table: str = "") -> list[dict[str, Any]]:
     """Compile the steps of an experiment that is written by hand."""
     [cell] = compiled(written(text, table=table or TABLE))
-    made: list[dict[str, Any]] = cell.trial["transactions"][0]["steps"]
+    made: list[dict[str, Any]] = task_json(cell)["transactions"][0]["steps"]
     return made
 
 

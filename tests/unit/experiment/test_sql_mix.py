@@ -19,6 +19,7 @@ from dbdyno.experiment.mix import mix_experiment
 from dbdyno.experiment.parameter_values import Column, read_pause, read_values
 from dbdyno.experiment.queries import queries_experiment, read_queries, read_statements
 from dbdyno.experiment.samples import with_samples
+from experiment_files import task_json
 
 FILE = """\
 -- :customer = @id of customers zipf 1.1
@@ -50,7 +51,7 @@ def mix(text: str, engine: str = "sqlite", given: dict[str, str] | None = None) 
 
 def transactions(made: Experiment) -> dict[str, dict[str, Any]]:
     """The transactions of a plan for SQLite, by name."""
-    trial = compile_cell(made, make_cells(made, {}, []).cells[0]).trial
+    trial = task_json(compile_cell(made, make_cells(made, {}, []).cells[0]))
     return {each["name"]: each for each in trial["transactions"]}
 
 

@@ -85,7 +85,7 @@ def test_events_are_as_the_schema_says(tmp_path: Path) -> None:
     (cell,) = compiled(small(load=LOAD))
     path = str(tmp_path / "small.db")
     target = load_target(cell, path)
-    events = said(cell.load_plan(target)) + said(cell.trial_plan(trial_target(cell, path), 1))
+    events = said(cell.load_plan(target).json) + said(cell.plan(trial_target(cell, path), 1).json)
     events += said(task("inspect", target=target)) + said(task("check", target=target))
     events += said(task("ask", target=target, sql="select 1"))
     events += said(task("reach", target=target, own=[], statements=["attach 'x' as y", "select 1"]))

@@ -5,7 +5,6 @@ import signal
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,6 +18,7 @@ from dbdyno.experiment.resolve import resolve
 from dbdyno.model.events.answers import Device
 from dbdyno.model.events.machine import DeviceFacts
 from dbdyno.model.plan.cell import PLAN, Cell, CompiledCell
+from dbdyno.model.plan.tasks import DeviceTask
 from dbdyno.run import machine
 from dbdyno.run.machine import ceiling
 from dbdyno.runtime.worker import ask
@@ -60,7 +60,7 @@ def compiled(text: str) -> CompiledCell:
 def test_the_device_is_measured_for_as_long_as_was_said(
     seconds: str | None, size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[dict[str, Any]] = []
+    asked: list[DeviceTask] = []
     facts = DeviceFacts(
         sync_us=1.0,
         sync_per_s=1e6,
@@ -74,7 +74,7 @@ def test_the_device_is_measured_for_as_long_as_was_said(
         direct=True,
     )
     answer = Device(event="device", device=facts)
-    monkeypatch.setattr(machine, "ask", lambda plan, *_: asked.append(plan["task"]) or answer)
+    monkeypatch.setattr(machine, "ask", lambda plan, *_: asked.append(plan.task) or answer)
     monkeypatch.delenv("DBDYNO_PROBE_SECONDS", raising=False)
     if seconds is not None:
         monkeypatch.setenv("DBDYNO_PROBE_SECONDS", seconds)
@@ -82,7 +82,7 @@ def test_the_device_is_measured_for_as_long_as_was_said(
     assert machine.device_facts(tmp_path, Interruption(), machine.probe_seconds()) == facts.model_dump() | {
         "probe_s": expected
     }
-    assert (asked[0]["seconds"], asked[0]["bytes"]) == (expected, size)
+    assert (asked[0].seconds, asked[0].bytes) == (expected, size)
 
 
 @pytest.mark.parametrize("seconds", ["soon", "0", "-1", "61", "nan"])
@@ -102,7 +102,7 @@ def test_a_run_says_how_long_the_device_was_measured(cli: Cli, small: Callable[.
 def test_the_ceiling_is_of_clients_that_do_not_think() -> None:
     cell = compiled(THINKING)
     assert ceiling(cell, 0.05)["operations_per_s"] > 0
-    assert cell.trial["transactions"][0]["steps"][0]["do"] == "think", "the trial itself is left as it is"
+    assert cell.task.transactions[0].steps[0].do == "think", "the trial itself is left as it is"
 
 
 def test_a_device_measurement_that_something_else_stops_has_failed(tmp_path: Path) -> None:

@@ -23,6 +23,8 @@ from dbdyno.analysis.measured.histograms import Histogram, encode_ns
 from dbdyno.analysis.measured.merging import merge_results
 from dbdyno.base.errors import InputError
 from dbdyno.model.plan.cell import PLAN
+from dbdyno.model.plan.tasks import TrialTask
+from dbdyno.model.plan.worker_plan import WorkerPlan
 from dbdyno.model.run_options import RunOptions
 from dbdyno.run.cluster_checks import check_cluster
 from dbdyno.run.processes import parts
@@ -104,11 +106,8 @@ def test_clients_are_divided_evenly_and_none_is_lost(clients: int, machines: int
 
 
 def test_each_client_of_a_trial_is_on_one_machine() -> None:
-    plans = parts(
-        {"seed": 1, "task": {"clients": 100_000, "record": {"waits": True}, "statements": []}},
-        distribute_clients(100_000, 7),
-    )
-    tasks = [each["task"] for each in plans]
+    plans = parts(WorkerPlan(task=TrialTask(clients=100_000)), distribute_clients(100_000, 7))
+    tasks = [each.json["task"] for each in plans]
     assert tasks[0]["part"]["first"] == 0
     ends = [each["part"]["first"] + each["clients"] for each in tasks]
     assert [each["part"]["first"] for each in tasks[1:]] == ends[:-1]
@@ -212,7 +211,7 @@ def all_heard(machine: LoadMachine, name: str) -> tuple[list[dict[str, Any]], tu
 
 def null_task(seconds: float, part: dict[str, int] | None = None) -> dict[str, Any]:
     (cell,) = compiled(experiment(null(seconds)), "null:")
-    return cell.trial_plan({"engine": "null"}, 1)["task"] | ({} if part is None else {"part": part})
+    return cell.plan({"engine": "null"}, 1).json["task"] | ({} if part is None else {"part": part})
 
 
 def test_a_machine_runs_the_worker_and_gives_what_it_says() -> None:

@@ -26,6 +26,7 @@ from dbdyno.experiment.concurrency import factors_of_clients
 from dbdyno.experiment.roles import read_definition, roles_of
 from dbdyno.model.plan.change import CHANGE
 from dbdyno.model.plan.fix import is_fix
+from dbdyno.model.plan.tasks import TrialTask
 from dbdyno.model.result.cell import Cell, Published
 from dbdyno.model.result.convert import from_json
 from dbdyno.model.result.fixes import Fixes
@@ -254,12 +255,10 @@ def _confidence(design: JsonObject) -> float:
     return number(part(design, "stopping"), "confidence") or CONFIDENCE
 
 
-def tasks_of(latest: _Latest) -> dict[str, JsonObject]:
+def tasks_of(latest: _Latest) -> dict[str, TrialTask]:
     """Return the task of each cell from its first trial that has one."""
-    tasks = {
-        cell: next((task for each in own if (task := part(each.plan, "task"))), {}) for cell, own in latest.items()
-    }
-    return {cell: task for cell, task in tasks.items() if task}
+    tasks = {cell: next((each.of_worker for each in own if each.of_worker), None) for cell, own in latest.items()}
+    return {cell: task for cell, task in tasks.items() if task is not None}
 
 
 def latest_trials(trials: Iterable[TrialRecord]) -> _Latest:

@@ -16,8 +16,9 @@ from dbdyno.analysis.measured.effects import contrast_of
 from dbdyno.analysis.measured.metrics import usual_metric
 from dbdyno.base.numbers import rough
 from dbdyno.engines import engine_of_product, known_engine
+from dbdyno.model.plan.tasks import TrialTask
 from dbdyno.model.result.cell import Cell
-from dbdyno.model.result.reading import JsonObject, count, number, objects, part, text
+from dbdyno.model.result.reading import JsonObject, number, objects, part, text
 from dbdyno.model.result.shape import Finding
 from dbdyno.stats import Ratio
 from dbdyno.stats.effects import pooled
@@ -37,7 +38,7 @@ class _Connecting:
 
 
 def connect_findings(
-    cells: Sequence[Cell], factors: Mapping[str, Sequence[object]], tasks: Mapping[str, JsonObject]
+    cells: Sequence[Cell], factors: Mapping[str, Sequence[object]], tasks: Mapping[str, TrialTask]
 ) -> list[Finding]:
     """Report the time spent on connecting if clients connect for each transaction: one finding per level.
 
@@ -69,8 +70,8 @@ def connect_findings(
     return found
 
 
-def _connects_anew(task: JsonObject | None) -> bool:
-    return task is not None and task.get("connect") == "per-transaction"
+def _connects_anew(task: TrialTask | None) -> bool:
+    return task is not None and task.connect == "per-transaction"
 
 
 def _connecting(cell: Cell) -> _Connecting | None:
@@ -86,11 +87,11 @@ def _levels(connecting: _Connecting, factors: Sequence[str]) -> str:
     return ", ".join(f"{name}={levels[name]}" for name in factors if name in levels)
 
 
-def _differing_clients(anew: Sequence[Cell], cells: Sequence[Cell], tasks: Mapping[str, JsonObject]) -> str:
+def _differing_clients(anew: Sequence[Cell], cells: Sequence[Cell], tasks: Mapping[str, TrialTask]) -> str:
     """Warn if cells that keep their connections also differ in the number of clients."""
     pairs = sorted(
         {
-            (tasks[one.id].get("clients"), tasks[other.id].get("clients"))
+            (tasks[one.id].clients, tasks[other.id].clients)
             for one in anew
             for other in cells
             if other.id in tasks
@@ -138,7 +139,7 @@ class _Pair:
 def connecting_behind(
     cells: Sequence[Cell],
     design: JsonObject,
-    tasks: Mapping[str, JsonObject],
+    tasks: Mapping[str, TrialTask],
     label: str,
     confidence: float,
     family: int = 1,
@@ -223,7 +224,7 @@ def _ratio_words(ratio: Ratio) -> str:
     return f"{ratio.mean:.3g} " + (f"({ends[0]:.3g} to {ends[1]:.3g})" if ends else "(no interval: one round)")
 
 
-def _extremes(pairs: Sequence[_Pair], tasks: Mapping[str, JsonObject], confidence: float) -> str:
+def _extremes(pairs: Sequence[_Pair], tasks: Mapping[str, TrialTask], confidence: float) -> str:
     """Return the smallest and largest ratio, and the time added to each request with the fewest clients."""
     several = varied([pair.kept for pair in pairs])
     ratios = [(ratio.mean, pair) for pair in pairs if (ratio := pair.ratio(confidence)) is not None]
@@ -231,7 +232,7 @@ def _extremes(pairs: Sequence[_Pair], tasks: Mapping[str, JsonObject], confidenc
     if len(ratios) > 1:
         ends = min(ratios, key=lambda each: each[0]), max(ratios, key=lambda each: each[0])
         parts.append(" to ".join(f"{mean:.3g} with {_place(pair, several)}" for mean, pair in ends))
-    clients = {pair.kept.id: count(tasks.get(pair.kept.id, {}), "clients") or 0 for pair in pairs}
+    clients = {pair.kept.id: tasks[pair.kept.id].clients if pair.kept.id in tasks else 0 for pair in pairs}
     few = min(pairs, key=lambda pair: clients[pair.kept.id])
     number, kept, anew = clients[few.kept.id], few.kept.throughput.mean, few.anew.throughput.mean
     if few.by == "throughput" and number and kept and anew and kept > anew:

@@ -161,14 +161,14 @@ def key_order(material: Material) -> Iterator[Finding]:
     largest = max(ends.values(), default=0)
     cells = {cell.id: cell for cell in material.cells}
     for random in (cell for cell in material.cells if ends.get(cell.id) == largest):
-        if NewKeys.of(material.tasks.get(random.id, {})).kind not in ANYWHERE:
+        if NewKeys.of(material.tasks.get(random.id)).kind not in ANYWHERE:
             continue
         faster = [
             (one, cells[one.b], kind)
             for one in material.comparisons
             if one.a == random.id and one.verdict == "faster" and one.ratio and one.ci95
             if ends.get(one.b) == largest
-            if (kind := NewKeys.of(material.tasks.get(one.b, {})).kind) in _COSTS
+            if (kind := NewKeys.of(material.tasks.get(one.b)).kind) in _COSTS
         ]
         if faster:
             yield _key_order(random, faster, largest, material)

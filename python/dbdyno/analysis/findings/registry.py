@@ -89,7 +89,7 @@ def of_engines(material: Material) -> Iterator[Finding]:
     for cell in material.cells:
         design, task = planned.get(cell.id, {}), material.tasks.get(cell.id)
         engine = text(part(design, "system"), "engine")
-        if engine is not None and task:
+        if engine is not None and task is not None:
             by_engine.setdefault(engine, []).append(Measured(cell, task, text(design, "data") or ""))
     for name, cells in by_engine.items():
         yield from known_engine(name).findings(cells)

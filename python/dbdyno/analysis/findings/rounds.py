@@ -6,13 +6,14 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from statistics import fmean
-from typing import Any
 
 from dbdyno.analysis.findings.rule import Material, finding
 from dbdyno.analysis.measured.metrics import done
 from dbdyno.model.experiment.generators import FROM_THE_CLOCK
+from dbdyno.model.plan.generators import Generator, Now, Uuid, generators_in
+from dbdyno.model.plan.tasks import TrialTask
 from dbdyno.model.result.cell import Cell
-from dbdyno.model.result.reading import JsonObject, count, number, objects, part
+from dbdyno.model.result.reading import JsonObject, number, part
 from dbdyno.model.result.shape import Finding
 from dbdyno.stats import Stopping, two_levels
 from dbdyno.stats.rates import FEW
@@ -49,7 +50,7 @@ _OF_THE_MOMENT = re.compile(
 )
 
 
-def varying_counts(tasks: Mapping[str, JsonObject]) -> Iterator[Finding]:
+def varying_counts(tasks: Mapping[str, TrialTask]) -> Iterator[Finding]:
     """Report cells whose counts differ between repetitions: one finding per reason. ``tasks``: by cell id."""
     reasons: dict[str, list[str]] = {}
     for cell, task in tasks.items():
@@ -60,39 +61,29 @@ def varying_counts(tasks: Mapping[str, JsonObject]) -> Iterator[Finding]:
         yield counts_vary.found(f"The instruction counts are not repeatable: {words}.", ids, {"reasons": words})
 
 
-def unrepeatable(task: JsonObject) -> list[str]:
+def unrepeatable(task: TrialTask) -> list[str]:
     """Return the reasons why the counts of a plan's task differ between repetitions: one clause each.
 
     Random parameters follow from the seed, and SQLite's work from its input. Values from the clock, and SQL functions
     that return the time or a random value, differ each time.
     """
     found = []
-    clients = count(task, "clients") or 1
-    if clients > 1:
-        found.append(f"only one client is counted, not {clients}")
-    if part(task, "arrival").get("loop") == "open":
+    if task.clients > 1:
+        found.append(f"only one client is counted, not {task.clients}")
+    if task.arrival.loop == "open":
         found.append("transactions are counted back to back, not on their schedule")
-    if any(_from_the_clock(each) for each in objects(task.get("transactions"))):
+    if any(is_from_the_clock(each) for each in generators_in(task.transactions)):
         found.append("values are generated from the clock")
-    texts = [str(each.get("sql")) for each in objects(task.get("statements"))]
-    named = {match.group(0).strip(" (").lower() for text in texts for match in _OF_THE_MOMENT.finditer(text)}
+    matches = (match for each in task.statements for match in _OF_THE_MOMENT.finditer(each.sql))
+    named = {match.group(0).strip(" (").lower() for match in matches}
     if named:
         found.append(f"statements use {' and '.join(sorted(named))}")
     return found
 
 
-def _from_the_clock(source: Any) -> bool:
-    """Whether a part of a plan generates a value from the current time."""
-    if isinstance(source, dict):
-        kind = source.get("kind")
-        timed = kind == "now" or (kind == "uuid" and _version(source["version"]) in FROM_THE_CLOCK)
-        return timed or any(_from_the_clock(each) for each in source.values())
-    return isinstance(source, list) and any(_from_the_clock(each) for each in source)
-
-
-def _version(version: str | JsonObject) -> str:
-    """Return the name of a UUID version. A version with blocks is an object under its name."""
-    return version if isinstance(version, str) else next(iter(version))
+def is_from_the_clock(generator: Generator) -> bool:
+    """Whether a generator's value depends on the current time."""
+    return isinstance(generator, Now) or (isinstance(generator, Uuid) and generator.version_name in FROM_THE_CLOCK)
 
 
 @finding(

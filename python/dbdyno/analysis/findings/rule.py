@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dbdyno.analysis.measured.rounds import Measure
+from dbdyno.model.plan.tasks import TrialTask
 from dbdyno.model.result.cell import Cell
 from dbdyno.model.result.finding import Kind
 from dbdyno.model.result.reading import JsonObject
@@ -25,7 +26,7 @@ class Material:
     run: RunRecord
     cells: Sequence[Cell]
     measure: Measure
-    tasks: Mapping[str, JsonObject]
+    tasks: Mapping[str, TrialTask]
     factors: Mapping[str, Sequence[object]]
     report: JsonObject
     comparisons: Sequence[Comparison]

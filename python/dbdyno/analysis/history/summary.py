@@ -22,6 +22,7 @@ from dbdyno.analysis.measured.comparisons import Comparable, comparable
 from dbdyno.analysis.measured.derived import derived
 from dbdyno.analysis.measured.metrics import done, is_open_loop, keeps_up
 from dbdyno.analysis.measured.trial import ReadTrial
+from dbdyno.model.plan.reading import read_task
 from dbdyno.model.result.cell import Cell
 from dbdyno.model.result.reading import objects, part
 from dbdyno.stats import CONFIDENCE
@@ -118,7 +119,8 @@ def digest(parts: Parts) -> str:
 def _cell(run: RunRecord, cell: str, trials: Sequence[ReadTrial], plan: JsonObject) -> CellSummary:
     planned = next((each for each in objects(run.design.get("cells")) if each.get("id") == cell), {"id": cell})
     # Within a run, the trials of a cell differ only by seed, so any plan defines the cell.
-    with_plan = [replace(trial, plan=plan) for trial in trials]
+    task = read_task(plan)
+    with_plan = [replace(trial, task=task) for trial in trials]
     built = build_cell(planned, with_plan, run, published=None, confidence=CONFIDENCE, diagnosed=False)[0]
     rounds = len(done(built))
     return CellSummary(

@@ -8,9 +8,9 @@ from dbdyno.analysis.bottleneck.transport import in_transport
 from dbdyno.analysis.measured.trial import ReadTrial
 from dbdyno.engines import engine_of_product, known_engine
 from dbdyno.model.events.trial import TrialResult
-from dbdyno.model.plan.steps import begins
+from dbdyno.model.plan.tasks import TrialTask
 from dbdyno.model.result.cell import Bottleneck
-from dbdyno.model.result.reading import count, objects, part, text
+from dbdyno.model.result.reading import text
 
 
 def bottleneck_of(trial: ReadTrial) -> Bottleneck | None:
@@ -20,12 +20,12 @@ def bottleneck_of(trial: ReadTrial) -> Bottleneck | None:
     """
     if trial.status != "done" or not isinstance(trial.result, TrialResult):
         return None
-    task = part(trial.plan, "task")
-    planned = text(part(task, "target"), "engine")
+    task = trial.of_worker or TrialTask()
+    planned = text(task.target, "engine")
     engine = known_engine(planned) if planned else engine_of_product(trial.result.engine.engine)
-    statements = {str(each.get("name")): str(each.get("sql")) for each in objects(task.get("statements"))}
-    modes = begins(task) if task.get("transactions") else None
-    arguments = (trial.result, count(task, "clients") or 1, modes, statements)
+    statements = {each.name: each.sql for each in task.statements}
+    modes = task.begins if task.transactions else None
+    arguments = (trial.result, task.clients, modes, statements)
     found = in_transport(trial.result, trial.listeners)
     if found is None and engine.is_server:
         processors, load = (None, None) if trial.allowed is None else (trial.allowed.processors, trial.allowed.load)

@@ -12,7 +12,7 @@ from typing import Any, TypeVar, get_origin, get_type_hints
 
 from dbdyno.analysis.measured.bottlenecks import bottleneck_of
 from dbdyno.analysis.measured.data import cell_growth, cell_memory_limit, cell_space, cell_timed, unmeasured_data
-from dbdyno.analysis.measured.durable import POWER_SAFE, observe
+from dbdyno.analysis.measured.durable import POWER_SAFE, observe, rolls_back
 from dbdyno.analysis.measured.histograms import Histogram, HistogramError, merge
 from dbdyno.analysis.measured.metrics import merged, rate_of
 from dbdyno.analysis.measured.operations import cell_operations
@@ -112,7 +112,7 @@ def build_cell(
             done,
             [_engine_counts(each) for each in results],
             system.durability,
-            next((trial.plan for trial in trials if trial.plan), {}),
+            rolls_back(next((trial.of_worker for trial in trials if trial.of_worker), None)),
             number(run.device or {}, "sync_min_us"),
         ),
         rows_per_transaction=ratio(_sum(each.rows for each in done), sum(each.completed for each in done)),

@@ -30,6 +30,7 @@ from dbdyno.model.events.facts import Facts
 from dbdyno.model.events.program import ProgramResult
 from dbdyno.model.events.reading import InvalidEvent, read_interval, read_part, read_result
 from dbdyno.model.events.trial import Interval, TrialResult
+from dbdyno.model.plan.reading import read_task
 from dbdyno.model.result.reading import JsonObject, text
 from dbdyno.store.records import TrialRecord
 
@@ -75,7 +76,7 @@ def _read(trial: TrialRecord) -> ReadTrial:
         block=trial.block,
         position=trial.position,
         status=trial.status,
-        plan=trial.plan,
+        task=read_task(trial.plan),
         started=trial.started,
         durations=trial.durations,
         error=trial.error,

@@ -11,8 +11,10 @@ from dataclasses import dataclass
 
 from dbdyno.base.numbers import rough
 from dbdyno.model.events.watched import Observed as EngineCounts
+from dbdyno.model.plan.steps import Rollback, flat
+from dbdyno.model.plan.tasks import TrialTask
 from dbdyno.model.result.cell import Cell, Observed, Round
-from dbdyno.model.result.reading import JsonObject, mean, part, ratio
+from dbdyno.model.result.reading import mean, ratio
 
 POWER_SAFE = "power-safe"
 
@@ -117,13 +119,13 @@ def observe(
     done: Sequence[Round],
     counts: Sequence[EngineCounts | None],
     durability: str | None,
-    plan: JsonObject,
+    rolls_back: bool,
     quickest_us: float | None = None,
 ) -> Observed:
     """Sum the counts of a cell's rounds and compare them with its durability class.
 
-    ``counts``: the engine's own counts of each round; ``plan``: the plan of the rounds; ``quickest_us``: the fastest
-    sync of the idle device in microseconds.
+    ``counts``: the engine's own counts of each round; ``rolls_back``: transactions may roll back; ``quickest_us``: the
+    fastest sync of the idle device in microseconds.
     """
     counted = _Counted()
     put_off: list[dict[str, float]] = []
@@ -137,7 +139,7 @@ def observe(
             put_off.append(_put_off(engine))
             risen = {name: value / engine.acknowledged for name, value in engine.counters.items()}
             counters.append(risen if alone else {})
-    safe = durability == POWER_SAFE and not _rolls_back(plan)
+    safe = durability == POWER_SAFE and not rolls_back
     return Observed(
         commits=round(counted.commits),
         syncs=counted.syncs if counted.seen_by else None,
@@ -181,12 +183,7 @@ def _times(count: float, what: str) -> str:
     return f"no {what}" if count < 1 else f"{count:,.0f} {what if round(count) == 1 else many}"
 
 
-def _rolls_back(plan: JsonObject) -> bool:
+def rolls_back(task: TrialTask | None) -> bool:
     """Whether transactions may roll back, so that their changes need not be durable."""
-    return _holds_rollback(part(plan, "task").get("transactions"))
-
-
-def _holds_rollback(source: object) -> bool:
-    if isinstance(source, dict):
-        return source.get("do") == "rollback" or any(_holds_rollback(each) for each in source.values())
-    return isinstance(source, list) and any(_holds_rollback(each) for each in source)
+    transactions = () if task is None else task.transactions
+    return any(isinstance(step, Rollback) for each in transactions for step in flat(each.steps))

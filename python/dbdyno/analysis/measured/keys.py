@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dbdyno.model.result.reading import JsonObject, count, objects, part
+from dbdyno.model.plan.generators import SequenceBlocked, Serial, TimeBlocked, Uuid, UuidVersion
+from dbdyno.model.plan.steps import Execute
+from dbdyno.model.plan.tasks import TrialTask
 
 #: Kinds whose new keys are inserted after all existing ones.
 AT_THE_EDGE = frozenset({"v7", "v7_monotonic", "ulid", "serial"})
@@ -26,26 +28,28 @@ class NewKeys:
     prefixes: int = 0
 
     @classmethod
-    def of(cls, task: JsonObject) -> NewKeys:
-        """Read the kind from a trial's task: from the first parameter that is a UUID or a serial number."""
-        for transaction in objects(task.get("transactions")):
-            for step in objects(transaction.get("steps")):
-                for param in objects(step.get("params")):
-                    if param.get("kind") == "serial":
-                        return cls("serial")
-                    if param.get("kind") == "uuid":
-                        return cls._of_version(param)
+    def of(cls, task: TrialTask | None) -> NewKeys:
+        """Return the kind from the first parameter of a trial's task that is a UUID or a serial number."""
+        transactions = () if task is None else task.transactions
+        steps = (step for each in transactions for step in each.steps)
+        for param in (param for step in steps if isinstance(step, Execute) for param in step.params):
+            if isinstance(param, Serial):
+                return cls("serial")
+            if isinstance(param, Uuid):
+                return cls._of_version(param.version)
         return cls("")
 
     @classmethod
-    def _of_version(cls, param: JsonObject) -> NewKeys:
-        version = param.get("version")
-        if not isinstance(version, dict):
-            return cls(str(version))
-        kind = next(iter(version), "")
-        options = part(version, kind)
-        size = count(options, "block_size") or count(options, "interval_length") or 1
-        blocks = count(options, "block_count") or count(options, "interval_count") or 1
+    def _of_version(cls, version: UuidVersion) -> NewKeys:
+        match version:
+            case TimeBlocked(time_blocked=blocks):
+                return cls._of_blocks("time_blocked", blocks.interval_length, blocks.interval_count)
+            case SequenceBlocked(sequence_blocked=blocks):
+                return cls._of_blocks("sequence_blocked", blocks.block_size, blocks.block_count)
+        return cls(version)
+
+    @classmethod
+    def _of_blocks(cls, kind: str, size: int, blocks: int) -> NewKeys:
         if blocks == 1:
             # Without a prefix, the whole key is random.
             return cls("v4")

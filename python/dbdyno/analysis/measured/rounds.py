@@ -19,9 +19,10 @@ from dbdyno.model.events.machine import CpuShare
 from dbdyno.model.events.program import ProgramResult
 from dbdyno.model.events.trial import TrialResult
 from dbdyno.model.events.watched import Io, Segments
+from dbdyno.model.plan.serialization import as_json
 from dbdyno.model.result.cell import Bottleneck, CpuPercent, Disk, Latency, Listener, RateBasis, Round
 from dbdyno.model.result.cell import FailedByCode as Failed
-from dbdyno.model.result.reading import JsonObject, count, part, ratio, text
+from dbdyno.model.result.reading import JsonObject, part, ratio, text
 
 _NOTHING = Accounting(issued=0, ok=0, failed={}, skipped=0, in_flight=0, retries=0)
 _NO_STATEMENTS = Work(
@@ -116,7 +117,7 @@ def build_round(trial: ReadTrial, measure: Measure, bottleneck: Bottleneck | Non
     per_s, other = transactions_per_s(result.rate) if status == "done" and result is not None else (None, 1.0)
     work = _work(result)
     each = None if work is None else ratio(_worked(work, completed, measure), completed)
-    unseen = frozenset[str]() if worker is None else _unseen(worker, trial.plan)
+    unseen = frozenset[str]() if worker is None else _unseen(worker, trial)
     return Round(
         block=trial.block,
         position=trial.position,
@@ -132,10 +133,10 @@ def build_round(trial: ReadTrial, measure: Measure, bottleneck: Bottleneck | Non
         completed=completed,
         elapsed_s=None if result is None else result.elapsed_s,
         ended_by=None if result is None else result.ended_by,
-        window=_window(trial.plan),
+        window=_window(trial),
         throughput=None if per_s is None else per_s * (each or 0.0),
         transactions_per_s=per_s,
-        rate=_basis(result, int(_window(trial.plan)["clients"] or 1), other),
+        rate=_basis(result, 1 if trial.task is None else trial.task.clients, other),
         outlier=False,
         instructions=None if trial.counting is None else _instructions(trial.counting, measure),
         rows=None if work is None else work.rows_returned,
@@ -163,7 +164,7 @@ def build_round(trial: ReadTrial, measure: Measure, bottleneck: Bottleneck | Non
         observed={} if worker is None or worker.observed is None else worker.observed.model_dump(exclude_unset=True),
         lock_holders={} if worker is None or worker.lock_holders is None else worker.lock_holders.model_dump(),
         changes={} if worker is None or worker.changes is None else worker.changes.model_dump(),
-        interleaving=_interleaving(worker, trial.plan),
+        interleaving=_interleaving(worker, trial),
         competitor=None if trial.competed is None else trial.competed.took,
         durations=trial.durations,
         bottleneck=bottleneck,
@@ -228,11 +229,11 @@ def _basis(result: TrialResult | ProgramResult | None, clients: int, other: floa
     )
 
 
-def _unseen(result: TrialResult, plan: JsonObject) -> frozenset[str]:
+def _unseen(result: TrialResult, trial: ReadTrial) -> frozenset[str]:
     """Return counters and segments that were not measured, although the worker reports 0."""
     timed = engine_of_product(result.engine.engine).timed
     unseen = frozenset(name for kind, names in _TIMED.items() if kind not in timed for name in names)
-    if part(plan, "task", "record").get("io") is False:
+    if trial.of_worker is not None and not trial.of_worker.record.io:
         unseen |= _TIMED["files"]
     return unseen if result.mutex is not None else unseen | _TIMED["mutexes"]
 
@@ -315,13 +316,13 @@ def _disk(result: TrialResult | None) -> Disk:
     )
 
 
-def _interleaving(result: TrialResult | None, plan: JsonObject) -> JsonObject:
+def _interleaving(result: TrialResult | None, trial: ReadTrial) -> JsonObject:
     """Return the planned and the measured interleaving of a trial; empty if it was not interleaved."""
     if result is None or result.interleaving is None:
         return {}
-    return result.interleaving.model_dump() | part(plan, "task", "interleaving")
+    return result.interleaving.model_dump() | (as_json(trial.of_worker and trial.of_worker.interleaving) or {})
 
 
-def _window(plan: JsonObject) -> JsonObject:
-    task = part(plan, "task")
-    return {**part(task, "window"), "clients": count(task, "clients")}
+def _window(trial: ReadTrial) -> JsonObject:
+    task = trial.task
+    return {"clients": None} if task is None else {**as_json(task.window), "clients": task.clients}

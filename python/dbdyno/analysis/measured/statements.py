@@ -14,7 +14,7 @@ from dbdyno.engines.statements import numbered
 from dbdyno.model.events.around import Loading
 from dbdyno.model.events.trial import TrialResult
 from dbdyno.model.result.cell import CellStatement, Load, LoadStep, PlanNode, PreparedPlans, Round, RowEstimate, System
-from dbdyno.model.result.reading import count, objects, part, ratio, text
+from dbdyno.model.result.reading import count, objects, part, ratio
 
 # Matches the start of a statement that creates an index, in SQL or as a MongoDB command.
 _INDEX = re.compile(r"""create\s+(unique\s+)?index\b|\s*\{\s*"createIndexes"\s*:""", re.IGNORECASE)
@@ -22,21 +22,20 @@ _INDEX = re.compile(r"""create\s+(unique\s+)?index\b|\s*\{\s*"createIndexes"\s*:
 
 def cell_statements(trials: Sequence[ReadTrial], done: Sequence[Round], system: System) -> list[CellStatement]:
     """Return the statements of a cell in the order of its plan."""
-    plan = next((trial.plan for trial in trials if part(trial.plan, "task").get("statements")), {})
+    statements = next(
+        (each.of_worker.statements for each in trials if each.of_worker and each.of_worker.statements), ()
+    )
     estimates, analyzed = _estimates(trials)
     prepared = _prepared(trials, system)
     made: list[CellStatement] = []
-    for each in objects(part(plan, "task").get("statements")):
-        name, sql = text(each, "name"), text(each, "sql")
-        if name is None or sql is None:
-            continue
+    for each in statements:
+        name, sql = each.name, each.sql
         counts = [part(each_round.statements_by_name, name) for each_round in done]
-        values = each.get("example")
         made.append(
             CellStatement(
                 name=name,
                 sql=sql,
-                values=values if isinstance(values, list) else [],
+                values=list(each.example),
                 rows=ratio(
                     sum(count(one, "rows") or 0 for one in counts), sum(count(one, "executions") or 0 for one in counts)
                 ),
@@ -111,11 +110,9 @@ def _estimates(trials: Sequence[ReadTrial]) -> tuple[dict[str, list[RowEstimate]
                 ]
                 for name, steps in trial.result.engine.estimates.items()
             }
-            statements = objects(part(trial.plan, "task").get("statements"))
-            values = {name: each.get("analyze") for each in statements if (name := text(each, "name")) in estimates}
-            return estimates, {
-                name: each for name, each in values.items() if name is not None and isinstance(each, list)
-            }
+            statements = trial.of_worker.statements if trial.of_worker else ()
+            known = (each for each in statements if each.name in estimates and each.analyze is not None)
+            return estimates, {each.name: list(each.analyze or ()) for each in known}
     return {}, {}
 
 
@@ -130,10 +127,10 @@ def _prepared(trials: Sequence[ReadTrial], system: System) -> dict[str, Prepared
     """Return the plans of prepared statements that differ in kind, from the first trial that has them."""
     for trial in trials:
         told = trial.result.engine.prepared if isinstance(trial.result, TrialResult) else {}
-        task = part(trial.plan, "task")
-        if not told or task.get("prepare") != "once":
+        task = trial.of_worker
+        if not told or task is None or task.prepare != "once":
             continue
-        sql = {text(each, "name"): text(each, "sql") or "" for each in objects(task.get("statements"))}
+        sql = {each.name: each.sql for each in task.statements}
         made = {}
         for name, each in told.items():
             nodes = [plan_nodes(system, sql.get(name, ""), plan) for plan in (each.generic, each.custom)]

@@ -18,6 +18,7 @@ from dbdyno.model.events.around import (
 )
 from dbdyno.model.events.program import ProgramResult
 from dbdyno.model.events.trial import Interval, TrialResult
+from dbdyno.model.plan.tasks import ProgramTask, TrialTask
 from dbdyno.store.records import JsonObject, TrialStatus
 
 
@@ -25,17 +26,18 @@ from dbdyno.store.records import JsonObject, TrialStatus
 class ReadTrial:
     """One cell in one block: a :class:`dbdyno.store.records.TrialRecord` with its events read.
 
-    ``result``: the merged result of all workers; ``loading``: loading of its tables; ``counting``: counted
-    instructions; ``refused``: why the system rejected it; ``growing``: the size of its growing table; ``after``: the
-    data inspected after it; ``limited``: its memory limit; ``allowed``: the CPUs of the system's parts and of the load;
-    ``competed``: the competing load; ``listeners``: its listening sockets.
+    ``task``: the task of its plan; None if it failed before it had one; ``result``: the merged result of all workers;
+    ``loading``: loading of its tables; ``counting``: counted instructions; ``refused``: why the system rejected it;
+    ``growing``: the size of its growing table; ``after``: the data inspected after it; ``limited``: its memory limit;
+    ``allowed``: the CPUs of the system's parts and of the load; ``competed``: the competing load; ``listeners``: its
+    listening sockets.
     """
 
     cell: str
     block: int
     position: int
     status: TrialStatus
-    plan: JsonObject
+    task: TrialTask | ProgramTask | None
     started: str
     durations: JsonObject
     error: str | None
@@ -56,3 +58,8 @@ class ReadTrial:
     """The result and intervals of each worker, if there are several."""
     together: str | None = None
     """Identifies a group of interleaved trials."""
+
+    @property
+    def of_worker(self) -> TrialTask | None:
+        """The task of its plan, if a worker executed it."""
+        return self.task if isinstance(self.task, TrialTask) else None

@@ -133,7 +133,7 @@ def _series(calibration: Calibration, name: str, factor: str, cells: Sequence[Ce
     # Space is measured after the last window of a size, so the last cells of an interrupted run may lack it.
     last = next((cell for cell in reversed(cells) if cell.space), cells[-1])
     product, stored = last.system.engine, tree(last)
-    keys = NewKeys.of(calibration.tasks.get(last.id, {}))
+    keys = NewKeys.of(calibration.tasks.get(last.id))
     engine = engine_of_product(product)
     lacking = {
         "at least two sizes are needed": len(cells) < _FEWEST_SIZES,

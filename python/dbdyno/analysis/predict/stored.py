@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from dbdyno.analysis.document import read_run
 from dbdyno.analysis.document.build import latest_trials, tasks_of
+from dbdyno.model.plan.tasks import TrialTask
 from dbdyno.model.result import Document
-from dbdyno.model.result.reading import JsonObject
 from dbdyno.store import Store
 
 
@@ -17,7 +17,7 @@ class Calibration:
     """A run: its document, and the planned tasks of its cells by cell id."""
 
     document: Document
-    tasks: Mapping[str, JsonObject]
+    tasks: Mapping[str, TrialTask]
 
 
 def read_calibration(store: Store, name: str) -> Calibration:

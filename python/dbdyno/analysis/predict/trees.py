@@ -9,7 +9,8 @@ from typing import Any, Literal
 from dbdyno.analysis.measured.keys import ANYWHERE, AT_THE_EDGE
 from dbdyno.analysis.predict.series import KeySeries
 from dbdyno.model.events.answers import Btree, BtreeFigures
-from dbdyno.model.plan.cell import PLAN
+from dbdyno.model.plan.tasks import BtreeTask
+from dbdyno.model.plan.worker_plan import WorkerPlan
 from dbdyno.runtime.worker import ask
 
 By = Literal["formula", "simulation"]
@@ -67,7 +68,7 @@ def answers(series: KeySeries, asked: Sequence[Place]) -> list[Answer]:
 def _ask(questions: Sequence[dict[str, Any]]) -> list[Answer]:
     if not questions:
         return []
-    plan = {"schema": PLAN, "seed": 1, "task": {"kind": "btree", "questions": list(questions)}}
+    plan = WorkerPlan(task=BtreeTask(questions=questions))
     return [
         Answer(None, each.impossible or "") if each.report is None else Answer(each.report.sizes[0])
         for each in ask(plan, Btree).answers

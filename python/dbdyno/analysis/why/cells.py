@@ -16,7 +16,8 @@ from dbdyno.model.experiment.definition import Definition
 from dbdyno.model.experiment.levels import Level
 from dbdyno.model.plan.cell import CompiledCell, ResolvedCell
 from dbdyno.model.plan.change import AGAIN, CHANGE, UNCHANGED, Change
-from dbdyno.model.plan.steps import without_thinking
+from dbdyno.model.plan.injections import ChangedSync, Changes, Delay
+from dbdyno.model.plan.steps import without_pauses
 
 #: Delays by kind of call, in the format of the field ``changes`` of a plan.
 Injected = Mapping[str, Mapping[str, Any]]
@@ -104,13 +105,14 @@ def changed_cell(experiment: Experiment, cell: ResolvedCell, change: Change, why
         settings = engine_of(cell.system.engine).read_settings(asked, cell.system.name, named=named)
     made = compile_cell(experiment, replace(cell, definition=definition, settings=settings))
     if change.own_keys:
-        made = replace(made, trial=with_own_keys(made))
+        made = replace(made, task=with_own_keys(made))
     made = _inject(made, why.planted, why.counted, change.injected)
     if change.no_thinking:
-        kept = [each | {"steps": without_thinking(each["steps"])} for each in made.trial["transactions"]]
-        made = replace(made, trial=made.trial | {"transactions": kept})
+        kept = [without_pauses(each) for each in made.task.transactions]
+        made = replace(made, task=replace(made.task, transactions=kept))
     if change.own_files:
-        made = replace(made, trial=made.trial | {"changes": made.trial.get("changes", {}) | {"own_files": True}})
+        changes = replace(made.task.changes or Changes(), own_files=True)
+        made = replace(made, task=replace(made.task, changes=changes))
     processors = change.processors or tuple(why.planted.get("processors", ()))
     return replace(_with_level(made, change.level), change=replace(change, processors=processors))
 
@@ -140,8 +142,11 @@ def _with_load(definition: Definition, **changed: Any) -> Definition:
 
 def _inject(made: CompiledCell, planted: Mapping[str, Any], counted: Sequence[str], own: Injected) -> CompiledCell:
     """Return a cell with its injected delays, including planted ones."""
-    changes: dict[str, dict[str, Any]] = {}
+    changes: dict[str, Any] = {}
     for kind in dict.fromkeys([*counted, *own]):
         delay = float(planted.get(kind, 0.0)) + float(own.get(kind, {}).get("delay_us", 0.0))
-        changes[kind] = dict(own[kind]) if own.get(kind, {}).get("skip") else {"delay_us": delay}
-    return replace(made, trial=made.trial | {"changes": changes}) if changes else made
+        if kind == "sync":
+            changes[kind] = ChangedSync(skip=True) if own.get(kind, {}).get("skip") else ChangedSync(delay_us=delay)
+        else:
+            changes[kind] = Delay(delay_us=delay)
+    return replace(made, task=replace(made.task, changes=Changes(**changes))) if changes else made

@@ -13,7 +13,7 @@ from dbdyno.analysis.why.sizes import TAKEN, delays_us, time_name, time_words
 from dbdyno.engines import engine_of
 from dbdyno.model.plan.cell import CompiledCell
 from dbdyno.model.plan.change import INJECTED, Change, Resource
-from dbdyno.model.plan.steps import flat
+from dbdyno.model.plan.steps import Pause, Think, flat
 
 # Calls with a smaller share of a client's time aren't tested, since their effect would be small.
 _LITTLE = 0.02
@@ -89,8 +89,8 @@ def changes_of(
 
 
 def _has_think_time(compiled: CompiledCell) -> bool:
-    steps = [each for transaction in compiled.trial["transactions"] for each in flat(transaction["steps"])]
-    return any(each["do"] in ("think", "pause") for each in steps)
+    steps = (each for transaction in compiled.task.transactions for each in flat(transaction.steps))
+    return any(isinstance(each, Think | Pause) for each in steps)
 
 
 def _reason_to_skip(resource: Resource, pilot: Pilot) -> UntestedResource | None:

@@ -84,5 +84,5 @@ def fix_cell(experiment: Experiment, cell: ResolvedCell, fix: Fix, why: Why) -> 
     """Return the cell with a fix. Raises InputError if the experiment doesn't support the fix."""
     change = Change(fix.level, fix.against[0], "free", fix.does, settings=fix.settings, load=fix.load)
     made = changed_cell(experiment, cell, change, why)
-    writes = [StatementFacts("", str(each["sql"])).writes for each in made.trial.get("statements", [])]
-    return replace(made, trial=rewritten(made.trial, fix, writes), added=fix.statements)
+    writes = [StatementFacts("", each.sql).writes for each in made.task.statements]
+    return replace(made, task=rewritten(made.task, fix, writes), added=fix.statements)

@@ -34,9 +34,9 @@ def situation_of(compiled: CompiledCell, cell: Cell, why: Why, data_bytes: float
         product=cell.system.engine or "",
         version=tuple(int(each) for each in re.findall(r"\d+", cell.system.version or "")[:3]),
         statements=_statements(compiled, cell),
-        transactions=compiled.trial.get("transactions", []),
+        transactions=compiled.task.transactions,
         catalog=catalog,
-        begins=frozenset(compiled.begins),
+        begins=frozenset(compiled.task.begins),
         data_bytes=data_bytes if told is None else told,
         memory_bytes=float(psutil.virtual_memory().total),
         processors=len(os.sched_getaffinity(0)),
@@ -66,8 +66,8 @@ def _known(resource: str) -> Resource:
 def _statements(compiled: CompiledCell, cell: Cell) -> Sequence[StatementFacts]:
     told = {each.name: each for each in cell.statements}
     made = []
-    for each in compiled.trial.get("statements", []):
-        seen = told.get(str(each["name"]))
+    for each in compiled.task.statements:
+        seen = told.get(each.name)
         plan, rows = ((), None) if seen is None else (seen.plan, seen.rows)
-        made.append(StatementFacts(str(each["name"]), str(each["sql"]), each.get("example", ()), plan, rows))
+        made.append(StatementFacts(each.name, each.sql, each.example, plan, rows))
     return made

@@ -10,7 +10,8 @@ from dbdyno.base.paths import cache_directory
 from dbdyno.engines.duckdb.settings import DuckdbSettings
 from dbdyno.engines.files.library import Library
 from dbdyno.model.events.answers import FactsRead
-from dbdyno.model.plan.cell import PLAN
+from dbdyno.model.plan.tasks import InspectTask
+from dbdyno.model.plan.worker_plan import WorkerPlan
 from dbdyno.runtime.worker import ask
 
 NAME = "libduckdb.so"
@@ -38,8 +39,7 @@ def find_library(settings: DuckdbSettings) -> Library:
 def identity(path: str) -> str:
     """Return a library's version and source id. Raises SystemFailed if it isn't a DuckDB library."""
     target = {"engine": "duckdb", "path": ":memory:", "library": path}
-    plan = {"schema": PLAN, "seed": 0, "task": {"kind": "inspect", "target": target}}
-    facts = ask(plan, FactsRead, 60.0).engine
+    facts = ask(WorkerPlan(task=InspectTask(target=target)), FactsRead, 60.0).engine
     return f"{facts.version} {facts.source_id}"
 
 

@@ -8,10 +8,12 @@ from dbdyno.engines.duckdb.library import find_library
 from dbdyno.engines.duckdb.settings import DuckdbSettings
 from dbdyno.engines.files.database_file import SideFiles
 from dbdyno.engines.files.library import Library
-from dbdyno.engines.files.provisioner import FileProvisioner, Target
+from dbdyno.engines.files.provisioner import FileProvisioner
 from dbdyno.engines.provisioner import Place
 from dbdyno.model.events.answers import FactsRead
-from dbdyno.model.plan.cell import PLAN, CompiledCell
+from dbdyno.model.plan.cell import CompiledCell
+from dbdyno.model.plan.tasks import InspectTask, Target
+from dbdyno.model.plan.worker_plan import WorkerPlan
 from dbdyno.runtime.worker import ask
 
 
@@ -53,8 +55,7 @@ class DuckdbProvisioner(FileProvisioner):
         self._taken.add(settings)
 
     def _inspect(self, target: Target) -> None:
-        plan = {"schema": PLAN, "seed": 0, "task": {"kind": "inspect", "target": target}}
-        ask(plan, FactsRead, interrupted=self._interrupted)
+        ask(WorkerPlan(task=InspectTask(target=target)), FactsRead, interrupted=self._interrupted)
 
     def decides_library(self, compiled: CompiledCell) -> Hashable:
         """Return the library's path."""

@@ -5,12 +5,16 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from dbdyno.base.errors import SystemFailed, reason
 from dbdyno.model.plan.cell import CompiledCell
+from dbdyno.model.plan.tasks import SetFileTask
+from dbdyno.model.plan.worker_plan import WorkerPlan
 from dbdyno.runtime.workspace.file_copies import copy_file
 from dbdyno.runtime.workspace.interruption import Interruption
+
+FilePlan = WorkerPlan[SetFileTask]
+"""A plan that stores settings in a file."""
 
 # A copy is reused for this many times its copying time, so copying takes at most about a tenth of the time.
 _COPIES_PER_AGE = 10.0
@@ -96,7 +100,7 @@ class TrialFile:
         self._interrupted = interrupted
         self._copy: _Copy | None = None
 
-    def is_copy(self, template: Path, plan: dict[str, Any] | None) -> bool:
+    def is_copy(self, template: Path, plan: FilePlan | None) -> bool:
         """Whether it is an unchanged copy of a template, with the settings that the plan sets in the file."""
         return (
             self._copy is not None
@@ -105,7 +109,7 @@ class TrialFile:
             and not any(map(Path.exists, self._beside.of(self.path)))
         )
 
-    def fresh(self, template: Path, block: int, plan: dict[str, Any] | None, run: Callable[[Any], object]) -> float:
+    def fresh(self, template: Path, block: int, plan: FilePlan | None, run: Callable[[FilePlan], object]) -> float:
         """Bring the file into the state of a template and return the seconds that took.
 
         ``plan``: applies the settings that are stored in the file, if there are any; ``run``: executes it.
@@ -141,5 +145,5 @@ class TrialFile:
             path.unlink(missing_ok=True)
 
 
-def _settings(plan: dict[str, Any] | None) -> str:
-    return json.dumps(plan, sort_keys=True)
+def _settings(plan: FilePlan | None) -> str:
+    return json.dumps(plan and plan.json, sort_keys=True)

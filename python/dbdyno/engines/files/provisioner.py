@@ -19,13 +19,13 @@ from dbdyno.engines.writes import ALLOW, OTHER_FILES, allowed, reaching_statemen
 from dbdyno.model.events.answers import FileSet, Loaded
 from dbdyno.model.events.trial import TrialResult
 from dbdyno.model.plan.cell import CompiledCell
+from dbdyno.model.plan.serialization import as_json
 from dbdyno.model.plan.system import SystemSpec
+from dbdyno.model.plan.tasks import SetFileTask, Target
+from dbdyno.model.plan.worker_plan import WorkerPlan
 from dbdyno.model.result.reading import JsonObject
 from dbdyno.runtime.worker import ask
 from dbdyno.runtime.workspace.templates import Template, template
-
-# A system as in a plan.
-Target = dict[str, Any]
 
 # The worker's message for a statement that the engine denied (`DENIED` in crates/engines/src/external_access.rs).
 _DENIED = "not allowed on a copy of a database"
@@ -86,7 +86,7 @@ class FileProvisioner(ABC):
     def trial_target(self, compiled: CompiledCell, path: str, library: str | None) -> Target:
         """Return the target of a trial."""
 
-    def keeping_plan(self, target: Target) -> Target | None:
+    def keeping_plan(self, target: Target) -> WorkerPlan[SetFileTask] | None:
         """Return the plan that stores settings in a trial's file; ``None``: no setting is stored in the file."""
         return None
 
@@ -120,7 +120,7 @@ class FileProvisioner(ABC):
 
     def _judge(self, compiled: CompiledCell) -> None:
         """Raise InputError if a statement accesses files that dbdyno didn't create, unless that is allowed."""
-        asked = json.dumps([compiled.before, compiled.after, compiled.trial["statements"]])
+        asked = json.dumps([compiled.before, compiled.after, as_json(compiled.task.statements)])
         if asked in self._judged:
             return
         library = self._library(compiled)
@@ -187,14 +187,14 @@ class FileProvisioner(ABC):
         return None
 
     def _only_reads(self, compiled: CompiledCell, file: TrialFile) -> bool:
-        statements, transactions = compiled.trial["statements"], compiled.trial["transactions"]
-        key = json.dumps([statements, transactions, self._library(compiled).path])
+        work = as_json([compiled.task.statements, compiled.task.transactions])
+        key = json.dumps([*work, self._library(compiled).path])
         if key not in self._reading:
             target = self._target_of(compiled, file)
             self._reading[key] = not any(writes_by_transaction(compiled, target).values())
         return self._reading[key]
 
-    def _set_file(self, plan: Target) -> None:
+    def _set_file(self, plan: WorkerPlan[SetFileTask]) -> None:
         ask(plan, FileSet, interrupted=self._interrupted)
 
     def bytes_of_copy(self, compiled: CompiledCell) -> int:

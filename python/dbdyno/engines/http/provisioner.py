@@ -10,8 +10,10 @@ from dbdyno.engines.passwords import password_of
 from dbdyno.engines.provisioner import Place, Ready
 from dbdyno.engines.writes import ALLOW, allowed, writing_statements
 from dbdyno.model.events.answers import FactsRead
-from dbdyno.model.plan.cell import PLAN, CompiledCell
+from dbdyno.model.plan.cell import CompiledCell
 from dbdyno.model.plan.system import SystemSpec
+from dbdyno.model.plan.tasks import InspectTask
+from dbdyno.model.plan.worker_plan import WorkerPlan
 from dbdyno.runtime.worker import ask
 
 _PORT, _TLS_PORT = 80, 443
@@ -38,13 +40,12 @@ class HttpProvisioner:
     def check(self, compiled: CompiledCell) -> None:
         """Check that the service answers, and whether requests may write."""
         target = self._target(compiled)
-        task = {"kind": "inspect", "target": target}
         longest = _LONGEST_S + target["timeout_ms"] / 1000
-        ask({"schema": PLAN, "seed": 1, "task": task}, FactsRead, longest, self._interrupted)
+        ask(WorkerPlan(task=InspectTask(target=target)), FactsRead, longest, self._interrupted)
         self._judge(compiled, target)
 
     def _judge(self, compiled: CompiledCell, target: dict[str, Any]) -> None:
-        texts = repr((compiled.trial["statements"], compiled.trial["transactions"]))
+        texts = repr((compiled.task.statements, compiled.task.transactions))
         if texts in self._judged:
             return
         self._judged.add(texts)

@@ -11,7 +11,8 @@ import psutil
 from dbdyno.base.errors import SystemFailed
 from dbdyno.engines.server.socket_queries import SocketQueries
 from dbdyno.model.events.answers import Answer
-from dbdyno.model.plan.cell import PLAN
+from dbdyno.model.plan.tasks import AskTask
+from dbdyno.model.plan.worker_plan import WorkerPlan
 from dbdyno.runtime.worker import ask
 
 # Time limit in seconds for an answer.
@@ -58,7 +59,7 @@ def unix_socket(target: Mapping[str, Any], questions: SocketQueries) -> dict[str
 
 def _answer(target: Mapping[str, Any], sql: str) -> str | None:
     try:
-        task = {"kind": "ask", "target": dict(target), "sql": sql}
-        return ask({"schema": PLAN, "seed": 1, "task": task}, Answer, _LONGEST_S).answer
+        task = AskTask(target=dict(target), sql=sql)
+        return ask(WorkerPlan(task=task), Answer, _LONGEST_S).answer
     except SystemFailed:
         return None

@@ -146,7 +146,7 @@ class ManagedProvisioner:
                 _parameters(compiled),
                 remove=removed,
                 held=room.guard_pipe,
-                preloaded=preloads(compiled.trial),
+                preloaded=preloads(compiled.task),
             )
             page = None if server.preload is None else str(server.preload.page)
             started = time.monotonic()

@@ -28,8 +28,11 @@ from dbdyno.engines.writes import ALLOW, allowed, not_ours, reaching_statements,
 from dbdyno.model.events.answers import FactsRead, Loaded
 from dbdyno.model.events.reading import E
 from dbdyno.model.events.trial import TrialResult
-from dbdyno.model.plan.cell import PLAN, CompiledCell, Target
+from dbdyno.model.plan.cell import CompiledCell
+from dbdyno.model.plan.serialization import as_json
 from dbdyno.model.plan.system import SystemSpec
+from dbdyno.model.plan.tasks import InspectTask, LoadTask, Target
+from dbdyno.model.plan.worker_plan import WorkerPlan
 from dbdyno.model.result.reading import JsonObject
 from dbdyno.runtime.worker import ask
 
@@ -132,9 +135,9 @@ class NamedProvisioner:
         An experiment without tables of its own uses the database that the URL names. Otherwise it uses a database
         created for it, and only statements that name another database can leave it.
         """
-        trial = compiled.trial
-        texts = [compiled.before, compiled.tables, compiled.after, trial["statements"], trial["transactions"]]
-        asked = json.dumps([*texts, trial["prepare"], list(server_settings_of(compiled).parameters.items())])
+        task = compiled.task
+        texts = [compiled.before, compiled.tables, compiled.after, task.statements, task.transactions, task.prepare]
+        asked = json.dumps([*as_json(texts), list(server_settings_of(compiled).parameters.items())])
         if asked in self._judged:
             return
         target = self._target(compiled, self._own_database)
@@ -157,12 +160,12 @@ class NamedProvisioner:
         target = self._target(compiled, self._own_database)
         target["session"] += [list(pair) for pair in server_settings_of(compiled).asked.items()]
         try:
-            self._ask({"kind": "inspect"}, target, FactsRead)
+            self._ask(InspectTask(target=target), FactsRead)
         except SystemFailed as error:
             refusal = _REFUSAL.fullmatch(str(error))
             if refusal is None or not target["session"]:
                 raise
-            self._ask({"kind": "inspect"}, target | {"session": []}, FactsRead)
+            self._ask(InspectTask(target=target | {"session": []}), FactsRead)
             hint = "use settings that a session of this server can change"
             raise InputError(self._system.name, f"the server rejects the settings: {refusal['words']}", hint) from None
 
@@ -271,11 +274,11 @@ class NamedProvisioner:
         self._execute(within, self._databases.drop.replace("{name}", name))
 
     def _execute(self, database: str, statement: str) -> None:
-        task = {"kind": "load", "before": [statement], "tables": [], "after": []}
-        self._ask(task, self._target(None, database), Loaded)
+        target = self._target(None, database)
+        self._ask(LoadTask(target=target, before=[statement], tables=[], after=[]), Loaded)
 
-    def _ask(self, task: dict[str, Any], target: dict[str, Any], answer: type[E]) -> None:
-        ask({"schema": PLAN, "seed": 1, "task": task | {"target": target}}, answer, _LONGEST_S)
+    def _ask(self, task: InspectTask | LoadTask, answer: type[E]) -> None:
+        ask(WorkerPlan(task=task), answer, _LONGEST_S)
 
     def _target(self, compiled: CompiledCell | None, database: str) -> dict[str, Any]:
         system = self._system
@@ -297,7 +300,7 @@ class NamedProvisioner:
         Empty if an extra statement per session would be measured, because each transaction opens a session.
         """
         when = self._databases.read_only
-        supported = when == "always" or (when == "once" and compiled.trial["connect"] == "once")
+        supported = when == "always" or (when == "once" and compiled.task.connect == "once")
         return {"read_only": True} if supported and not self._allow_writes else {}
 
     @property

@@ -13,8 +13,9 @@ from typing import Any, Protocol
 from dbdyno.base.errors import SystemFailed, reason
 from dbdyno.base.paths import cache_directory
 from dbdyno.model.events.answers import Held
-from dbdyno.model.plan.cell import PLAN
 from dbdyno.model.plan.system import SystemSpec
+from dbdyno.model.plan.tasks import HoldTask
+from dbdyno.model.plan.worker_plan import WorkerPlan
 from dbdyno.runtime.worker import Worker, WorkerFailed
 from dbdyno.runtime.workspace.claims import Claim, abandoned
 
@@ -50,8 +51,7 @@ class SessionLock:
 
     def __init__(self, target: dict[str, Any], token: str, drop: Callable[[str], None]) -> None:
         """Acquire the lock and drop the databases of ended runs. Raises SystemFailed."""
-        plan = {"schema": PLAN, "seed": 1, "task": {"kind": "hold", "target": target, "token": token}}
-        self._worker = Worker(plan, coordinated=True)
+        self._worker = Worker(WorkerPlan(task=HoldTask(target=target, token=token)), coordinated=True)
         self._events = iter(self._worker)
         try:
             held = next(self._events).event

@@ -26,7 +26,7 @@ def resample_tables(compiled: CompiledCell, target: dict[str, Any], interrupted:
     """
     engine = engine_of(compiled.cell.system.engine)
     own = [sql.text_for(engine.name) or "" for sql in compiled.definition.setup]
-    names = dict.fromkeys(str(table["name"]) for table in compiled.tables)
+    names = dict.fromkeys(table.name for table in compiled.tables)
     statements = [sql for name in names if (sql := engine.analyzing(name)) is not None]
     if not statements or any(map(_OWN.search, own)):
         return

@@ -6,14 +6,11 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from dbdyno.base.errors import SystemFailed, reason
 from dbdyno.base.resources import package_path
 from dbdyno.engines.server.account import Account, allow_traversal
-
-# The changes in a trial's plan that the library makes.
-_KINDS = ("sync", "read", "write")
+from dbdyno.model.plan.tasks import TrialTask
 
 # First bytes and size in bytes of the file that worker and library share (crates/delays/src/page.rs).
 _MAGIC = b"dbdyno 1"
@@ -28,9 +25,9 @@ def preload_library() -> Path | None:
     return next(iter(sorted(package_path("lib").glob("preload*.so"))), None)
 
 
-def preloads(trial: Mapping[str, Any]) -> bool:
-    """Whether a trial, given as a plan's task, changes a server's file calls."""
-    return any(kind in (trial.get("changes") or {}) for kind in _KINDS)
+def preloads(task: TrialTask) -> bool:
+    """Whether a trial changes or counts a server's file calls."""
+    return task.changes is not None and task.changes.in_files
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ def _changes(compiled: CompiledCell, settings: Mapping[str, str], data_bytes: fl
 
 def _writes(compiled: CompiledCell) -> bool:
     """Whether a cell's transactions take the write lock."""
-    return any(StatementFacts("", str(each["sql"])).writes for each in compiled.trial.get("statements", []))
+    return any(StatementFacts("", each.sql).writes for each in compiled.task.statements)
 
 
 def _kibibytes(size: float) -> str:

@@ -15,6 +15,8 @@ from dbdyno.engines.compiler import run_compiler
 from dbdyno.engines.files.library import Library
 from dbdyno.engines.sqlite.settings import SqliteSettings
 from dbdyno.model.events.answers import FactsRead
+from dbdyno.model.plan.tasks import InspectTask
+from dbdyno.model.plan.worker_plan import WorkerPlan
 from dbdyno.runtime.worker import ask, write_amalgamation
 
 # Options from SQLite's documentation; the user's `cflags` follow and take precedence.
@@ -36,8 +38,7 @@ def find_library(settings: SqliteSettings) -> Library:
 
 def _identity(path: str | None) -> str:
     target = {"engine": "sqlite", "path": ":memory:", "library": path}
-    plan = {"schema": "dbdyno.plan/1", "seed": 0, "task": {"kind": "inspect", "target": target}}
-    facts = ask(plan, FactsRead, 60.0).engine
+    facts = ask(WorkerPlan(task=InspectTask(target=target)), FactsRead, 60.0).engine
     return f"{facts.version} {facts.source_id}"
 
 

@@ -1,13 +1,14 @@
 """Findings about SQLite's file lock."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from dbdyno.base.numbers import milliseconds
-from dbdyno.model.plan.steps import begins, flat
-from dbdyno.model.result.cell import Cell, JsonObject, Round
+from dbdyno.model.plan.serialization import as_json
+from dbdyno.model.plan.steps import Begin, Commit, Execute, Rollback, Step, flat, rewritten_steps
+from dbdyno.model.plan.tasks import TrialTask
+from dbdyno.model.result.cell import Cell, Round
 from dbdyno.model.result.finding import Kind, Measured
 from dbdyno.model.result.reading import number, text
 from dbdyno.model.result.shape import Finding
@@ -122,43 +123,41 @@ def _cured(one: Measured, measured: Sequence[Measured]) -> Cell | None:
     alike = _but_for_begin(one)
     for other in measured:
         fails = any(each.failed for each in _done(other.cell))
-        if begins(other.task) == {"immediate"} and not fails and _but_for_begin(other) == alike:
+        if other.task.begins == {"immediate"} and not fails and _but_for_begin(other) == alike:
             return other.cell
     return None
 
 
 def _but_for_begin(one: Measured) -> str:
     """Return a cell's task as text, except for the BEGIN mode of its transactions and the path of its file."""
-    target = {key: value for key, value in one.task.get("target", {}).items() if key != "path"}
-    task = {key: value for key, value in one.task.items() if key != "interleaving"} | {"target": target}
-    return json.dumps([_without_modes(task), one.data, one.cell.system.name], sort_keys=True, default=repr)
+    target = {key: value for key, value in one.task.target.items() if key != "path"}
+    transactions = [replace(each, steps=rewritten_steps(each.steps, _plain_begin)) for each in one.task.transactions]
+    task = replace(one.task, target=target, transactions=transactions, interleaving=None)
+    return json.dumps([as_json(task), one.data, one.cell.system.name], sort_keys=True, default=repr)
 
 
 def _done(cell: Cell) -> list[Round]:
     return [each for each in cell.rounds if each.status == "done"]
 
 
-def _without_modes(source: Any) -> Any:
-    if isinstance(source, dict):
-        mode = "mode" if source.get("do") == "begin" else ""
-        return {key: _without_modes(value) for key, value in source.items() if key != mode}
-    return [_without_modes(each) for each in source] if isinstance(source, list | tuple) else source
+def _plain_begin(step: Step) -> Iterator[Step]:
+    yield Begin() if isinstance(step, Begin) else step
 
 
-def _upgrades(task: JsonObject) -> list[str]:
+def _upgrades(task: TrialTask) -> list[str]:
     """Return a read and a later write of a transaction that begins without a lock, or an empty list."""
-    statements = [str(each["sql"]) for each in task.get("statements", [])]
-    for each in task.get("transactions", []):
+    for each in task.transactions:
         inside, read = False, ""
-        for step in flat(each["steps"]):
-            if step["do"] == "begin":
-                inside, read = step["mode"] == "deferred", ""
-            elif step["do"] in ("commit", "rollback"):
-                inside = False
-            elif inside and step["do"] == "execute":
-                statement = statements[step["statement"]]
-                if statement.lstrip().lower().startswith("select"):
-                    read = read or statement
-                elif read:
-                    return [read, statement]
+        for step in flat(each.steps):
+            match step:
+                case Begin():
+                    inside, read = step.mode == "deferred", ""
+                case Commit() | Rollback():
+                    inside = False
+                case Execute() if inside:
+                    statement = task.statements[step.statement].sql
+                    if statement.lstrip().lower().startswith("select"):
+                        read = read or statement
+                    elif read:
+                        return [read, statement]
     return []

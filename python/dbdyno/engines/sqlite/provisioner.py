@@ -5,12 +5,13 @@ from collections.abc import Hashable
 from dbdyno.base.errors import SystemFailed
 from dbdyno.engines.files.database_file import SideFiles
 from dbdyno.engines.files.library import Library
-from dbdyno.engines.files.provisioner import FileProvisioner, Target
+from dbdyno.engines.files.provisioner import FileProvisioner
 from dbdyno.engines.sqlite.library import find_library
 from dbdyno.engines.sqlite.targets import file_plan, load_target, named_target, settings_of, trial_target
 from dbdyno.model.events.answers import FileSet
 from dbdyno.model.plan.cell import CompiledCell
-from dbdyno.model.plan.steps import begins
+from dbdyno.model.plan.tasks import SetFileTask, Target
+from dbdyno.model.plan.worker_plan import WorkerPlan
 from dbdyno.runtime.worker import ask
 
 # Part of the worker's error if a file can't take a setting.
@@ -38,15 +39,15 @@ class SqliteProvisioner(FileProvisioner):
         """Return the target of a trial."""
         return trial_target(compiled, path, library)
 
-    def keeping_plan(self, target: Target) -> Target | None:
+    def keeping_plan(self, target: Target) -> WorkerPlan[SetFileTask] | None:
         """Return the plan that sets the journal mode in the file, if one is requested."""
         return file_plan(target) if target["file_pragmas"] else None
 
     def can_share_file(self, compiled: CompiledCell) -> bool:
         """Allow sharing unless a client locks others out or trials begin with a cold page cache."""
         settings = settings_of(compiled)
-        locking = [*settings.trial_pragmas, *(each["sql"] for each in compiled.trial["statements"])]
-        locks = "locking_mode" in str(locking).lower() or not begins(compiled.trial) <= {"deferred"}
+        locking = [*settings.trial_pragmas, *(each.sql for each in compiled.task.statements)]
+        locks = "locking_mode" in str(locking).lower() or not compiled.task.begins <= {"deferred"}
         return compiled.definition.load.fresh_os_cache == "warm" and not locks
 
     def make_whole(self, compiled: CompiledCell, path: str, library: str | None) -> None:

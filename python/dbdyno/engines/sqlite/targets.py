@@ -1,12 +1,9 @@
 """Plan targets for SQLite files."""
 
-from typing import Any
-
 from dbdyno.engines.sqlite.settings import SqliteSettings
-from dbdyno.model.plan.cell import PLAN, CompiledCell
-
-# A system as in a plan.
-Target = dict[str, Any]
+from dbdyno.model.plan.cell import CompiledCell
+from dbdyno.model.plan.tasks import SetFileTask, Target
+from dbdyno.model.plan.worker_plan import WorkerPlan
 
 
 def settings_of(compiled: CompiledCell) -> SqliteSettings:
@@ -38,9 +35,9 @@ def trial_target(compiled: CompiledCell, database: str, library: str | None = No
     }
 
 
-def file_plan(target: Target) -> dict[str, Any]:
+def file_plan(target: Target) -> WorkerPlan[SetFileTask]:
     """Return the plan that stores the target's ``file_pragmas`` in the file before a trial."""
-    return {"schema": PLAN, "seed": 0, "task": {"kind": "set_file", "target": target}}
+    return WorkerPlan(task=SetFileTask(target=target))
 
 
 def _file(database: str, library: str | None) -> Target:

@@ -17,7 +17,9 @@ from dbdyno.engines.web.server import start_web_server
 from dbdyno.engines.web.settings import LOAD, NO_PROXY, OF_DATABASE, WebSettings
 from dbdyno.model.events.answers import FactsRead
 from dbdyno.model.events.trial import TrialResult
-from dbdyno.model.plan.cell import PLAN, CompiledCell
+from dbdyno.model.plan.cell import CompiledCell
+from dbdyno.model.plan.tasks import InspectTask
+from dbdyno.model.plan.worker_plan import WorkerPlan
 from dbdyno.runtime.worker import ask
 from dbdyno.runtime.workspace.processors import bind_all, bound_to, check_processors, processors_of
 
@@ -135,8 +137,8 @@ class WebProvisioner:
 
     def _facts(self, compiled: CompiledCell, database: Ready) -> dict[str, Any]:
         """Return the database's facts as the web tier's, because the database determines durability."""
-        task = {"kind": "inspect", "target": database.target}
-        facts = ask({"schema": PLAN, "seed": 1, "task": task}, FactsRead, interrupted=self._place.interrupted).engine
+        plan = WorkerPlan(task=InspectTask(target=database.target))
+        facts = ask(plan, FactsRead, interrupted=self._place.interrupted).engine
         named = {
             "engine": compiled.cell.system.engine,
             "version": f"{facts.engine} {facts.version}",
@@ -160,7 +162,7 @@ def behind_web(compiled: CompiledCell) -> CompiledCell:
     """Return the cell of the database behind a web tier: the same tables, but no requests."""
     settings = web_settings_of(compiled)
     cell = replace(compiled.cell, system=settings.system, settings=settings.inner)
-    return replace(compiled, cell=cell, trial=compiled.trial | {"statements": [], "transactions": []})
+    return replace(compiled, cell=cell, task=replace(compiled.task, statements=[], transactions=[]))
 
 
 def _target(front: WebProcess, servers: list[WebProcess]) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 import math
 from pathlib import Path
-from typing import Any
 
 from dbdyno.base.errors import InputError
 from dbdyno.engines import engine_of
@@ -14,6 +13,8 @@ from dbdyno.model.experiment.definition import Definition
 from dbdyno.model.experiment.timed import Timed
 from dbdyno.model.limits import MOST_INTERVALS
 from dbdyno.model.plan.cell import CompiledCell, ResolvedCell, TimedStatement
+from dbdyno.model.plan.steps import Transaction
+from dbdyno.model.plan.tasks import Closed, Open, Record, Retry, Statement, TrialTask, Warmup, Window
 
 # The timeline: number of intervals of a window with a known length, and the limits of an interval's length. The last
 # value is the length in milliseconds if an amount of work ends the window, so that its length is unknown.
@@ -44,16 +45,9 @@ def compile_cell(experiment: Experiment, cell: ResolvedCell) -> CompiledCell:
     transactions = [compiler.transaction(each) for each in definition.transactions if each.include]
     before, after = definitions(definition, dialect)
     tables = load_tables(definition, dialect, Path(experiment.folder), experiment.place)
-    trial = {
-        "kind": "trial",
-        **_load(definition),
-        "statements": compiler.statements,
-        "transactions": transactions,
-        "record": definition.measure.model_dump(include={"phases", "operations", "io", "mutexes", "waits"})
-        | {"interval_ms": _interval_ms(definition)},
-    }
+    task = _task(definition, compiler.statements, transactions)
     timed = [made for each in definition.timed if each.include and (made := _timed(each, dialect)) is not None]
-    return CompiledCell(cell, before, tables, after, trial, tuple(sorted(compiler.left_out)), tuple(timed))
+    return CompiledCell(cell, before, tables, after, task, tuple(sorted(compiler.left_out)), tuple(timed))
 
 
 def _timed(timed: Timed, dialect: Dialect) -> TimedStatement | None:
@@ -86,8 +80,7 @@ def _program(experiment: Experiment, cell: ResolvedCell) -> CompiledCell:
     if times is None or load.stop.seconds is not None:
         problem = "for programs, only `stop = { transactions = … }` is supported, the number of executions per trial"
         raise InputError(place, problem, "set it to 1 for programs that take a second or more")
-    trial = {"kind": "program", **_load(cell.definition)}
-    compiled = CompiledCell(cell, [], [], [], trial)
+    compiled = CompiledCell(cell, [], [], [], _task(cell.definition, [], []))
     try:
         compiled.command  # noqa: B018
     except (KeyError, IndexError, ValueError) as error:
@@ -104,16 +97,25 @@ def refusal(cell: ResolvedCell) -> str | None:
     return None if unfit is None else unfit[0]
 
 
-def _load(definition: Definition) -> dict[str, Any]:
-    load = definition.load
-    arrival = {"loop": "open", **load.arrival.model_dump()} if load.arrival else {"loop": "closed"}
-    return {
-        "clients": load.clients,
-        "arrival": arrival,
-        "warmup": load.warmup.model_dump(),
-        "window": load.stop.model_dump(),
-        "connect": load.connect,
-        **({"give_way": True} if load.give_way else {}),
-        "prepare": load.prepare,
-        "retry": load.retry.model_dump(),
-    }
+def _task(definition: Definition, statements: list[Statement], transactions: list[Transaction]) -> TrialTask:
+    load, measure, stop = definition.load, definition.measure, definition.load.stop
+    return TrialTask(
+        clients=load.clients,
+        arrival=Open(rate=load.arrival.rate, gaps=load.arrival.gaps) if load.arrival else Closed(),
+        warmup=Warmup(seconds=load.warmup.seconds, transactions=load.warmup.transactions),
+        window=Window(seconds=stop.seconds, transactions=stop.transactions, statements=stop.statements, rows=stop.rows),
+        connect=load.connect,
+        give_way=load.give_way,
+        prepare=load.prepare,
+        retry=Retry(attempts=load.retry.attempts, on=load.retry.on, wait_ms=load.retry.wait_ms),
+        statements=statements,
+        transactions=transactions,
+        record=Record(
+            phases=measure.phases,
+            operations=measure.operations,
+            io=measure.io,
+            mutexes=measure.mutexes,
+            waits=measure.waits,
+            interval_ms=_interval_ms(definition),
+        ),
+    )

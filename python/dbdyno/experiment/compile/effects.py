@@ -31,7 +31,7 @@ def outside_effects(compiled: CompiledCell, typed: Collection[SystemSpec] = ()) 
         if key in _CODE and not (is_typed and name in system.settings):
             yield _CODE[key].format(value)
     if _is_remote(system):
-        yield from (f"sends `{table['file']}` to {system.name}" for table in compiled.tables if table["file"])
+        yield from (f"sends `{table.file}` to {system.name}" for table in compiled.tables if table.file)
 
 
 def _system_effects(system: SystemSpec) -> Iterator[str]:

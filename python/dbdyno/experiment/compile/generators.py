@@ -1,16 +1,14 @@
 """Compile generators of an experiment to generators of a plan."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 from dbdyno.base.errors import InputError
 from dbdyno.experiment.parameter_values import zipf_weights
 from dbdyno.model.experiment import generators as written
 from dbdyno.model.experiment.draws import Draw
 from dbdyno.model.experiment.tables import Column, Table
-
-PlanGenerator = dict[str, Any]
+from dbdyno.model.plan import generators as plan
 
 
 @dataclass(frozen=True)
@@ -35,12 +33,12 @@ class Columns:
             number += len(each.columns) * (1 + len(each.parts))
         raise KeyError(table)
 
-    def fill(self, table: str, column: str) -> PlanGenerator:
+    def fill(self, table: str, column: str) -> plan.Generator:
         """Return the generator of a column. An autoincrement column contains 1, 2, 3 and so on."""
         return self.compile(column_fill(self.tables[table].columns[column]))
 
-    def compile(self, generator: written.Generator) -> PlanGenerator:  # noqa: PLR0911 - one per kind
-        """Return a generator in the form of a plan. Raises InputError for a column without sampled values."""
+    def compile(self, generator: written.Generator) -> plan.Generator:  # noqa: PLR0911 - one per kind
+        """Return the generator of a plan. Raises InputError for a column without sampled values."""
         match generator:
             case written.Column():
                 return self._sampled(generator)
@@ -50,46 +48,46 @@ class Columns:
                 table, _, column = generator.key.rpartition(".")
                 row = self.compile(generator.row) if generator.row else self._row(table, generator.draw)
                 of, stream = self.fill(table, column), self.stream(table, column)
-                return {"kind": "reference", "of": of, "stream": stream, "row": row}
+                return plan.Reference(of=of, stream=stream, row=row)
             case written.Next():
                 table, _, column = generator.next.rpartition(".")
                 return _continued(self.fill(table, column), self.tables[table].rows)
             case written.Format(format=inner):
                 parts = [self.compile(part) for part in inner.parts]
-                return {"kind": "format", "template": inner.template, "parts": parts}
+                return plan.Format(template=inner.template, parts=parts)
             case written.Nullable(nullable=nullable):
-                return {"kind": "nullable", "share": nullable.share, "of": self.compile(nullable.of)}
+                return plan.Nullable(share=nullable.share, of=self.compile(nullable.of))
             case written.Expression():
                 return compile_expression(generator)
         return compile_plain(generator)
 
-    def _sampled(self, column: written.Column) -> PlanGenerator:
+    def _sampled(self, column: written.Column) -> plan.Generator:
         values = self.samples.get(column.column)
         if values is None:
             hint = 'give them, as in `samples = { "orders.customer" = [1, 2, 3] }`'
             raise InputError(column.column, "no values of this column were sampled", hint)
         if column.draw.zipf is None:
-            return {"kind": "pick", "values": list(values)}
+            return plan.Pick(values=list(values))
         # Rows with the same value would make it more frequent.
         distinct = list(dict.fromkeys(values))
-        return {"kind": "pick", "values": distinct, "weights": zipf_weights(len(distinct), column.draw.zipf.exponent)}
+        return plan.Pick(values=distinct, weights=zipf_weights(len(distinct), column.draw.zipf.exponent))
 
-    def _row(self, table: str, draw: Draw) -> PlanGenerator:
-        ends = {"low": 0, "high": self.tables[table].rows - 1}
+    def _row(self, table: str, draw: Draw) -> plan.Generator:
+        last = self.tables[table].rows - 1
         if draw.zipf:
-            return {"kind": "zipf", **ends, "exponent": draw.zipf.exponent, "scattered": draw.zipf.scattered}
+            return plan.Zipf(low=0, high=last, exponent=draw.zipf.exponent, scattered=draw.zipf.scattered)
         if draw.gaussian:
-            return {"kind": "gaussian", **ends, "deviations": draw.gaussian.deviations}
-        return {"kind": "uniform", **ends}
+            return plan.Gaussian(low=0, high=last, deviations=draw.gaussian.deviations)
+        return plan.Uniform(low=0, high=last)
 
 
-def _continued(fill: PlanGenerator, rows: int) -> PlanGenerator:
+def _continued(fill: plan.Generator, rows: int) -> plan.Generator:
     """Return a column's generator that continues after ``rows`` rows."""
-    if fill["kind"] == "serial":
-        return fill | {"start": fill["start"] + fill["step"] * rows}
-    match fill["version"]:
-        case {"sequence_blocked": lengths}:
-            return fill | {"version": {"sequence_blocked": lengths | {"start": rows}}}
+    match fill:
+        case plan.Serial():
+            return replace(fill, start=fill.start + fill.step * rows)
+        case plan.Uuid(version=plan.SequenceBlocked(sequence_blocked=blocks)):
+            return replace(fill, version=plan.SequenceBlocked(sequence_blocked=replace(blocks, start=rows)))
     return fill
 
 
@@ -100,54 +98,60 @@ def column_fill(column: Column) -> written.Generator:
     return written.Serial(serial=written.SerialOf()) if column.autoincrement else written.Null(null=True)
 
 
-def compile_expression(generator: written.Expression) -> PlanGenerator:
-    """Return an expression in the form of a plan; its text is used in messages."""
-    return {"kind": "expression", "text": generator.expression.text, "tree": generator.expression.tree}
+def compile_expression(generator: written.Expression) -> plan.Generator:
+    """Return the expression of a plan; its text is used in messages."""
+    return plan.Expression(text=generator.expression.text, tree=generator.expression.tree)
 
 
-def compile_plain(generator: written.Generator) -> PlanGenerator:  # noqa: PLR0911 - one per kind
-    """Return a generator without references to tables or other generators in the form of a plan."""
+def compile_plain(generator: written.Generator) -> plan.Generator:  # noqa: PLR0911 - one per kind
+    """Return a plan's generator for a generator without references to tables or other generators."""
     match generator:
         case written.Constant(constant=value):
-            return {"kind": "constant", "value": value}
+            return plan.Constant(value=value)
         case written.Null():
-            return {"kind": "constant", "value": None}
+            return plan.Constant(value=None)
         case written.Variable(variable=name):
-            return {"kind": "variable", "name": name}
+            return plan.Variable(name=name)
         case written.Serial(serial=serial):
-            return {"kind": "serial", "start": serial.start, "step": serial.step}
+            return plan.Serial(start=serial.start, step=serial.step)
         case written.Uniform(uniform=(low, high)):
-            whole = isinstance(low, int) and isinstance(high, int)
-            return {"kind": "uniform" if whole else "uniform_real", "low": low, "high": high}
+            return _uniform(low, high)
         case written.Zipf(zipf=zipf):
-            return {"kind": "zipf", **zipf.model_dump()}
+            return plan.Zipf(low=zipf.low, high=zipf.high, exponent=zipf.exponent, scattered=zipf.scattered)
         case written.Gaussian(gaussian=gaussian):
-            return {"kind": "gaussian", **gaussian.model_dump()}
+            return plan.Gaussian(low=gaussian.low, high=gaussian.high, deviations=gaussian.deviations)
         case written.Text(text=(low, high)):
-            return {"kind": "text", "min": low, "max": high}
+            return plan.Text(min=low, max=high)
         case written.Words(words=words):
-            return {"kind": "words", "min": words.count[0], "max": words.count[1]} | _vocabulary(words)
+            return plan.Words(min=words.count[0], max=words.count[1], vocabulary=_vocabulary(words))
         case written.Pick(pick=pick):
-            return {"kind": "pick", **pick.model_dump(exclude_none=True)}
+            return plan.Pick(values=pick.values, weights=pick.weights)
         case written.Uuid(uuid=uuid):
-            return {"kind": "uuid", "version": _uuid_version(uuid), "format": uuid.written}
+            return plan.Uuid(version=_uuid_version(uuid), format=uuid.written)
         case written.Now(now=form):
-            return {"kind": "now", "format": form}
+            return plan.Now(format=form)
     raise TypeError(f"unknown generator: {generator!r}")
 
 
-def _vocabulary(words: written.WordsOf) -> PlanGenerator:
+def _uniform(low: float, high: float) -> plan.Generator:
+    if isinstance(low, int) and isinstance(high, int):
+        return plan.Uniform(low=low, high=high)
+    return plan.UniformReal(low=low, high=high)
+
+
+def _vocabulary(words: written.WordsOf) -> plan.Vocabulary | None:
     if words.vocabulary is None:
-        return {}
-    return {"vocabulary": {"size": words.vocabulary, "exponent": words.exponent, "without": words.without}}
+        return None
+    return plan.Vocabulary(size=words.vocabulary, exponent=words.exponent, without=words.without)
 
 
-def _uuid_version(uuid: written.UuidOf) -> str | dict[str, dict[str, int]]:
+def _uuid_version(uuid: written.UuidOf) -> plan.UuidVersion:
     match uuid.version:
         case "time_blocked":
-            lengths = {"interval_length": uuid.interval_length, "interval_count": uuid.interval_count}
+            intervals = plan.TimeBlocks(interval_length=uuid.interval_length, interval_count=uuid.interval_count)
+            return plan.TimeBlocked(time_blocked=intervals)
         case "sequence_blocked":
-            lengths = {"block_size": uuid.block_size, "block_count": uuid.block_count}
+            blocks = plan.SequenceBlocks(block_size=uuid.block_size, block_count=uuid.block_count)
+            return plan.SequenceBlocked(sequence_blocked=blocks)
         case _:
             return uuid.version
-    return {uuid.version: lengths}

@@ -1,7 +1,6 @@
 """Compile tables of an experiment to a load plan: table definitions, rows, indexes and setup statements."""
 
 from pathlib import Path
-from typing import Any
 
 from dbdyno.base.errors import InputError
 from dbdyno.engines.dialect import Dialect
@@ -9,6 +8,7 @@ from dbdyno.experiment.compile.generators import Columns, column_fill
 from dbdyno.model.experiment.definition import Definition
 from dbdyno.model.experiment.generators import Generator, Serial
 from dbdyno.model.experiment.tables import Column, Table
+from dbdyno.model.plan.tasks import LoadColumn, LoadTable
 
 
 def definitions(definition: Definition, dialect: Dialect) -> tuple[list[str], list[str]]:
@@ -28,7 +28,7 @@ def definitions(definition: Definition, dialect: Dialect) -> tuple[list[str], li
     return before, after
 
 
-def load_tables(definition: Definition, dialect: Dialect, folder: Path, place: str) -> list[dict[str, Any]]:
+def load_tables(definition: Definition, dialect: Dialect, folder: Path, place: str) -> list[LoadTable]:
     """Return an entry of the load plan per table and per part of a table.
 
     ``folder``: the base of relative paths. Raises InputError for a missing file.
@@ -36,25 +36,22 @@ def load_tables(definition: Definition, dialect: Dialect, folder: Path, place: s
     if not dialect.has_tables:
         return []
     columns = Columns(definition.tables)
-    entries: list[dict[str, Any]] = []
+    entries: list[LoadTable] = []
     for name, written in definition.tables.items():
         table = written if dialect.counts_up else _counted(written)
         if table.file:
             path = str(_data_file(table.file, folder, f"{place}: tables.{name}.file"))
             most = table.rows + sum(part.rows for part in table.parts)
-            entries.append(
-                {"name": name, "columns": _columns(columns, dialect, name, table), "rows": most, "file": path}
-            )
+            made = _columns(columns, dialect, name, table)
+            entries.append(LoadTable(name=name, columns=made, rows=most, file=path))
             continue
         rows = table.rows
         if rows:
-            entries.append(
-                {"name": name, "columns": _columns(columns, dialect, name, table), "rows": rows, "file": None}
-            )
+            entries.append(LoadTable(name=name, columns=_columns(columns, dialect, name, table), rows=rows))
         for index, part in enumerate(table.parts):
             filled = {key: _in_part(each, part.columns.get(key), rows) for key, each in table.columns.items()}
             made = _columns(columns, dialect, name, table.model_copy(update={"columns": filled}), index + 1)
-            entries.append({"name": name, "columns": made, "rows": part.rows, "file": None})
+            entries.append(LoadTable(name=name, columns=made, rows=part.rows))
             rows += part.rows
     return entries
 
@@ -77,15 +74,15 @@ def _in_part(column: Column, fill: Generator | None, rows: int) -> Column:
     return column if fill is None else column.model_copy(update={"fill": fill})
 
 
-def _columns(columns: Columns, dialect: Dialect, name: str, table: Table, part: int = 0) -> list[dict[str, Any]]:
+def _columns(columns: Columns, dialect: Dialect, name: str, table: Table, part: int = 0) -> list[LoadColumn]:
     # Omit columns that the engine increments itself, unless a file has a field for each column.
     given = (key for key, column in table.columns.items() if table.file or column.fill or not column.autoincrement)
     return [
-        {
-            "name": dialect.column_name(table, key),
-            "stream": columns.stream(name, key, part),
-            "fill": columns.compile(column_fill(table.columns[key])),
-        }
+        LoadColumn(
+            name=dialect.column_name(table, key),
+            stream=columns.stream(name, key, part),
+            fill=columns.compile(column_fill(table.columns[key])),
+        )
         for key in given
     ]
 

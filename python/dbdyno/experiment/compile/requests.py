@@ -5,27 +5,33 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from dbdyno.model.experiment.requests import Place, RequestParts, Take, Template, cut
+from dbdyno.model.plan import requests as plan
 
 
-def compile_request(step: RequestParts) -> tuple[dict[str, Any], list[str]]:
-    """Return a request in the form of a plan, and the names of its parameters in order."""
+def compile_request(step: RequestParts) -> tuple[plan.Request, list[str]]:
+    """Return the request of a plan, and the names of its parameters in order."""
     names = list(dict.fromkeys(step.places))
     numbers = {name: number for number, name in enumerate(names)}
-    made: dict[str, Any] = {
-        "method": step.request.method,
-        "path": _pieces(step.request.path, numbers),
-        "query": _fields(step.query, numbers),
-        "headers": _fields(step.headers, numbers),
-        "expect": list(step.expect),
-        "take": [_take(each) for each in step.into.values()],
-    }
-    if step.body is not None:
-        made["body"] = {"kind": "text", "text": _pieces(step.body, numbers)}
-    elif step.form is not None:
-        made["body"] = {"kind": "form", "fields": _fields(step.form, numbers)}
-    elif "json_body" in step.model_fields_set:
-        made["body"] = {"kind": "json", "pieces": _joined(_json(step.json_body, numbers))}
+    made = plan.Request(
+        method=step.request.method,
+        path=_pieces(step.request.path, numbers),
+        query=_fields(step.query, numbers),
+        headers=_fields(step.headers, numbers),
+        expect=list(step.expect),
+        take=[_take(each) for each in step.into.values()],
+        body=_body(step, numbers),
+    )
     return made, names
+
+
+def _body(step: RequestParts, numbers: Mapping[str, int]) -> plan.Body | None:
+    if step.body is not None:
+        return plan.TextBody(text=_pieces(step.body, numbers))
+    if step.form is not None:
+        return plan.FormBody(fields=_fields(step.form, numbers))
+    if "json_body" in step.model_fields_set:
+        return plan.JsonBody(pieces=_joined(_json(step.json_body, numbers)))
+    return None
 
 
 def request_text(step: RequestParts) -> str:
@@ -50,26 +56,23 @@ def _pieces(template: Template, numbers: Mapping[str, int]) -> list[str | int]:
     return [piece if isinstance(piece, str) else numbers[piece.name] for piece in template]
 
 
-def _fields(fields: Mapping[str, Template], numbers: Mapping[str, int]) -> list[dict[str, Any]]:
-    return [{"name": name, "value": _pieces(value, numbers)} for name, value in fields.items()]
+def _fields(fields: Mapping[str, Template], numbers: Mapping[str, int]) -> list[plan.Field]:
+    return [plan.Field(name=name, value=_pieces(value, numbers)) for name, value in fields.items()]
 
 
-def _take(take: Take) -> dict[str, Any]:
+def _take(take: Take) -> plan.Take:
     if take.header is not None:
-        return {"from": "header", "name": take.header}
+        return plan.TakeHeader(name=take.header)
     if take.cookie is not None:
-        return {"from": "cookie", "name": take.cookie}
+        return plan.TakeCookie(name=take.cookie)
     if take.json_pointer is not None:
-        return {"from": "json", "pointer": take.json_pointer}
+        return plan.TakeJson(pointer=take.json_pointer)
     if take.regex is not None:
-        return {"from": "regex", "pattern": take.regex}
-    return {"from": "status" if take.status else "body"}
+        return plan.TakeRegex(pattern=take.regex)
+    return plan.TakeStatus() if take.status else plan.TakeBody()
 
 
-JsonPiece = str | int | dict[str, int]
-
-
-def _json(value: Any, numbers: Mapping[str, int]) -> Iterable[JsonPiece]:
+def _json(value: Any, numbers: Mapping[str, int]) -> Iterable[plan.JsonPiece]:
     """Yield the pieces of a JSON value. A string that is only a placeholder is replaced by the value with its type."""
     match value:
         case str():
@@ -79,7 +82,7 @@ def _json(value: Any, numbers: Mapping[str, int]) -> Iterable[JsonPiece]:
                 return
             yield '"'
             for piece in pieces:
-                yield json.dumps(piece)[1:-1] if isinstance(piece, str) else {"within": numbers[piece.name]}
+                yield json.dumps(piece)[1:-1] if isinstance(piece, str) else plan.Within(within=numbers[piece.name])
             yield '"'
         case dict():
             yield "{"
@@ -97,9 +100,9 @@ def _json(value: Any, numbers: Mapping[str, int]) -> Iterable[JsonPiece]:
             yield json.dumps(value)
 
 
-def _joined(pieces: Iterable[JsonPiece]) -> list[JsonPiece]:
+def _joined(pieces: Iterable[plan.JsonPiece]) -> list[plan.JsonPiece]:
     """Join consecutive strings."""
-    made: list[JsonPiece] = []
+    made: list[plan.JsonPiece] = []
     for piece in pieces:
         if isinstance(piece, str) and made and isinstance(made[-1], str):
             made[-1] += piece

@@ -1,7 +1,7 @@
 """Compile transactions of an experiment to the transactions and the statements of a plan."""
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from dbdyno.base.errors import InputError
 from dbdyno.base.text import shortened
@@ -10,12 +10,12 @@ from dbdyno.engines.dialect import Dialect
 from dbdyno.engines.lookup import known_engine
 from dbdyno.engines.statements import Bound, bind
 from dbdyno.engines.transpile.transpile import columns_of
-from dbdyno.experiment.compile.generators import Columns, compile_expression, compile_plain
+from dbdyno.experiment.compile.generators import Columns, compile_plain
 from dbdyno.experiment.compile.representative import representatives
 from dbdyno.experiment.compile.requests import compile_request, request_text
 from dbdyno.model.experiment.conditions import Condition
 from dbdyno.model.experiment.definition import Definition
-from dbdyno.model.experiment.generators import Constant, Expression, Variable
+from dbdyno.model.experiment.generators import Expression, Variable
 from dbdyno.model.experiment.sql import ANY
 from dbdyno.model.experiment.transactions import (
     AnyStep,
@@ -32,7 +32,10 @@ from dbdyno.model.experiment.transactions import (
     Transaction,
     When,
 )
-from dbdyno.model.plan.steps import PlanStep
+from dbdyno.model.plan import generators
+from dbdyno.model.plan import steps as plan
+from dbdyno.model.plan.expression import Call
+from dbdyno.model.plan.tasks import Statement
 
 _NAME_LENGTH = 60
 
@@ -46,18 +49,18 @@ class TransactionCompiler:
     def __init__(self, definition: Definition, dialect: Dialect, place: str) -> None:
         """``place``: the experiment file, for errors."""
         self._estimates = definition.measure.estimates
-        self.statements: list[dict[str, Any]] = []
+        self.statements: list[Statement] = []
         self.left_out: set[str] = set()
         self._columns = Columns(definition.tables, definition.samples)
         self._dialect = dialect
         self._place = place
 
-    def transaction(self, transaction: Transaction) -> dict[str, Any]:
-        """Return a transaction in the form of a plan. Raises InputError for a statement without text for the engine."""
-        steps = self._steps(transaction.steps, transaction.name)
-        return {"name": transaction.name, "weight": transaction.weight, "steps": steps}
+    def transaction(self, transaction: Transaction) -> plan.Transaction:
+        """Return the transaction of a plan. Raises InputError for a statement without text for the engine."""
+        made = self._steps(transaction.steps, transaction.name)
+        return plan.Transaction(name=transaction.name, weight=transaction.weight, steps=made)
 
-    def _steps(self, steps: Iterable[AnyStep], owner: str) -> list[PlanStep]:
+    def _steps(self, steps: Iterable[AnyStep], owner: str) -> list[plan.Step]:
         return [made for step in steps if self._applies(step) for made in self._step(step, owner)]
 
     def _applies(self, step: AnyStep) -> bool:
@@ -68,7 +71,7 @@ class TransactionCompiler:
             return False
         return step.include
 
-    def _step(self, step: AnyStep, owner: str) -> list[PlanStep]:  # noqa: PLR0911 - one per kind
+    def _step(self, step: AnyStep, owner: str) -> list[plan.Step]:  # noqa: PLR0911 - one per kind
         match step:
             case Execute():
                 return [self._execute(step, owner)]
@@ -77,30 +80,29 @@ class TransactionCompiler:
             case Control() if not self._dialect.has_transactions:
                 raise self._no_transactions(type(step).__name__.lower(), owner)
             case Begin():
-                return [{"do": "begin", "mode": step.begin}]
+                return [plan.Begin(mode=step.begin)]
             case Commit():
-                return [{"do": "commit"}]
+                return [plan.Commit()]
             case Rollback():
-                return [{"do": "rollback"}]
+                return [plan.Rollback()]
             case Set():
-                made = {"do": "set", "variable": step.set, "value": self._columns.compile(step.value)}
-                return [made | {"once": True} if step.once else made]
+                return [plan.Set(variable=step.set, value=self._columns.compile(step.value), once=step.once)]
             case When():
                 then, otherwise = self._steps(step.then, owner), self._steps(step.otherwise, owner)
-                return [{"do": "when", **_condition(step.when), "then": then, "otherwise": otherwise}]
+                return [_when(step.when, then, otherwise)]
             case Chance():
-                return [{"do": "chance", "probability": step.chance, "then": self._steps(step.then, owner)}]
+                return [plan.Chance(probability=step.chance, then=self._steps(step.then, owner))]
             case Repeat():
                 inner = self._steps(step.steps, owner)
                 # Omit a loop with one iteration, so that a factor's level 1 has no overhead.
-                return inner if step.repeat == 1 else [{"do": "repeat", "times": step.repeat, "steps": inner}]
+                return inner if step.repeat == 1 else [plan.Repeat(times=step.repeat, steps=inner)]
             case Think():
                 time = self._columns.compile(step.think)
                 if step.unit == "us":
-                    return [{"do": "pause", "microseconds": time}]
-                return [{"do": "think", "milliseconds": time}]
+                    return [plan.Pause(microseconds=time)]
+                return [plan.Think(milliseconds=time)]
 
-    def _execute(self, step: Execute, owner: str) -> PlanStep:
+    def _execute(self, step: Execute, owner: str) -> plan.Step:
         text = self._dialect.statement(step.execute)
         if text is None:
             engine = self._dialect.engine
@@ -114,15 +116,14 @@ class TransactionCompiler:
         # Use the text in the file, so that a statement has the same name on all engines.
         written = dict(step.execute.texts)
         name = step.name or _short(written.get(ANY, next(iter(written.values()))))
-        places = {"places": bound.byte_places} if bound.places else {}
-        statement = self._statement({"sql": bound.text, **places}, name, _example(params))
-        values = representatives(params) if self._estimates else None
-        if values is not None:
+        made = Statement(name=name, sql=bound.text, places=bound.byte_places, example=_example(params))
+        statement = self._statement(made)
+        if self._estimates and self.statements[statement].analyze is None:
             # If the statement is used several times, use the first representative values.
-            self.statements[statement].setdefault("analyze", values)
-        return {"do": "execute", "statement": statement, "params": params, "into": list(step.into)}
+            self.statements[statement] = replace(self.statements[statement], analyze=representatives(params))
+        return plan.Execute(statement=statement, params=params, into=list(step.into))
 
-    def _request(self, step: Request, owner: str) -> PlanStep:
+    def _request(self, step: Request, owner: str) -> plan.Step:
         if not self._dialect.has_requests:
             problem = f"the step `{_short(step.request.text)}` of `{owner}` is not possible on {self._dialect.engine}"
             hint = "measure a service, such as `http://host/`, or limit the step to its `engines`"
@@ -132,9 +133,9 @@ class TransactionCompiler:
             self._columns.compile(step.params[name] if name in step.params else Variable(variable=name))
             for name in names
         ]
-        text = {"sql": request_text(step), "request": request}
-        statement = self._statement(text, step.name or _short(step.request.text), [])
-        return {"do": "execute", "statement": statement, "params": params, "into": list(step.into)}
+        name = step.name or _short(step.request.text)
+        statement = self._statement(Statement(name=name, sql=request_text(step), request=request))
+        return plan.Execute(statement=statement, params=params, into=list(step.into))
 
     def _bound(self, text: str, step: Execute, owner: str) -> Bound:
         """Bind a statement's values. Raises InputError if the number of `?` in the engine's SQL is different."""
@@ -160,42 +161,39 @@ class TransactionCompiler:
         problem += "which doesn't support transactions on a single server"
         return InputError(self._place, problem, "write `optional = true` in the step to leave it out on such an engine")
 
-    def _statement(self, text: dict[str, Any], name: str, example: list[Any]) -> int:
-        """Return the index of a statement with this text; add the statement if necessary."""
+    def _statement(self, made: Statement) -> int:
+        """Return the index of a statement with the same text; add the statement if necessary."""
         for index, known in enumerate(self.statements):
-            if all(known.get(key) == text.get(key) for key in ("sql", "places", "request")):
-                if known.get("example", []) != example:
-                    known.pop("example", None)
+            if (known.sql, known.places, known.request) == (made.sql, made.places, made.request):
+                if known.example != made.example:
+                    self.statements[index] = replace(known, example=())
                 return index
-        made = {"name": self._free_name(name), **text}
-        self.statements.append(made | {"example": example} if example else made)
+        self.statements.append(replace(made, name=self._free_name(made.name)))
         return len(self.statements) - 1
 
     def _free_name(self, wanted: str) -> str:
-        taken = {statement["name"] for statement in self.statements}
+        taken = {statement.name for statement in self.statements}
         names = [wanted, *(f"{wanted} ({number})" for number in range(2, len(taken) + 2))]
         return next(name for name in names if name not in taken)
 
 
-def _example(params: list[dict[str, Any]]) -> list[Any]:
-    """Return the values of parameters if all are constants, otherwise an empty list."""
-    if any(param["kind"] != "constant" for param in params):
-        return []
-    return [param["value"] for param in params]
+def _example(params: Sequence[generators.Generator]) -> Sequence[generators.Scalar]:
+    """Return the values of parameters if all are constants, otherwise nothing."""
+    values = [param.value for param in params if isinstance(param, generators.Constant)]
+    return values if len(values) == len(params) else ()
 
 
 def _short(sql: str) -> str:
     return shortened(" ".join(sql.split()), _NAME_LENGTH)
 
 
-def _condition(condition: Condition) -> dict[str, Any]:
-    if isinstance(condition.left, Expression):
-        return _truth(condition.left) | {"compare": "ne", "right": compile_plain(Constant(constant=0))}
-    made = {"left": compile_plain(condition.left), "compare": condition.compare}
-    return made if condition.right is None else made | {"right": compile_plain(condition.right)}
+def _when(condition: Condition, then: list[plan.Step], otherwise: list[plan.Step]) -> plan.When:
+    left = _truth(condition.left) if isinstance(condition.left, Expression) else compile_plain(condition.left)
+    right = None if condition.right is None else compile_plain(condition.right)
+    return plan.When(left=left, compare=condition.compare, right=right, then=then, otherwise=otherwise)
 
 
-def _truth(expression: Expression) -> dict[str, Any]:
+def _truth(expression: Expression) -> generators.Generator:
     """Return the left side of a comparison that converts an expression's truth value to 1 or 0."""
-    made = compile_expression(expression)
-    return {"left": made | {"tree": {"op": "call", "function": "truth", "arguments": [made["tree"]]}}}
+    made = expression.expression
+    return generators.Expression(text=made.text, tree=Call(function="truth", arguments=[made.tree]))

@@ -8,8 +8,18 @@ from pydantic import PlainValidator
 from dbdyno.model.experiment.generators import Constant, Expression, Variable, read_expression
 from dbdyno.model.experiment.strict import check_fits
 from dbdyno.model.experiment.validation import show, wrong
+from dbdyno.model.plan.steps import Compare
 
-COMPARISONS = {"=": "eq", "==": "eq", "!=": "ne", "<>": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
+COMPARISONS: dict[str, Compare] = {
+    "=": "eq",
+    "==": "eq",
+    "!=": "ne",
+    "<>": "ne",
+    "<": "lt",
+    "<=": "le",
+    ">": "gt",
+    ">=": "ge",
+}
 
 _OPERAND = r"(?P<{0}>[A-Za-z_]\w*|-?\d[\d_]*(?:\.\d+)?|'(?:[^']|'')*')"
 _COMPARISON = re.compile(
@@ -17,20 +27,17 @@ _COMPARISON = re.compile(
 )
 _NULL = re.compile(r"\s*(?P<left>[A-Za-z_]\w*)\s+is\s+(?P<no>not\s+)?null\s*", re.IGNORECASE)
 
-# The value of ``compare`` if the condition is the truth value of an expression.
-TRUTH = "truth"
-
 _REMEDY = "compare a variable with a variable, a number or a 'string', such as `n > 0` or `n is null`"
 
 
 class Condition(NamedTuple):
     """A comparison. ``compare``: its name in a plan. ``right``: None for ``is_null`` and ``is_not_null``.
 
-    If ``left`` is an expression, ``compare`` is ``truth`` and ``right`` is None.
+    If ``left`` is an expression, its truth value is compared with 0.
     """
 
     left: Constant | Variable | Expression
-    compare: str
+    compare: Compare
     right: Constant | Variable | None = None
 
     @property
@@ -49,7 +56,7 @@ def read_condition(value: Any) -> Condition:
         if found := _COMPARISON.fullmatch(value):
             return Condition(_operand(found["left"]), COMPARISONS[found["compare"]], _operand(found["right"]))
     if isinstance(value, dict) and list(value) == ["expression"]:
-        return Condition(Expression(expression=read_expression(value["expression"])), TRUTH)
+        return Condition(Expression(expression=read_expression(value["expression"])), "ne", Constant(constant=0))
     raise wrong(f"{show(value)} is not a condition", _REMEDY)
 
 

@@ -7,12 +7,11 @@ Operators, functions and constants follow the documentation of PostgreSQL 15 for
 import math
 import re
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from dbdyno.base.text import shortened
 from dbdyno.model.experiment.validation import nearest
-
-Tree = dict[str, Any]
+from dbdyno.model.plan.expression import Branch, Call, Case, Constant, Function, Tree, Variable, operands
 
 # Variables that pgbench sets automatically.
 AUTOMATIC = ("client_id", "random_seed", "default_seed")
@@ -35,7 +34,7 @@ _TOKEN = re.compile(
 )
 
 # By function: its name in a plan, and the minimum and maximum number of arguments (None: unlimited).
-_FUNCTIONS: dict[str, tuple[str, int, int | None]] = {
+_FUNCTIONS: dict[str, tuple[Function, int, int | None]] = {
     "abs": ("abs", 1, 1),
     "debug": ("debug", 1, 1),
     "double": ("double", 1, 1),
@@ -63,7 +62,7 @@ _SEEDED = ("hash_murmur2", "hash_fnv1a", "permute")
 
 # Binary operators with their precedence. `is`, `isnull` and `notnull` (between `not` and `=`) are parsed separately.
 _OR, _AND, _NOT, _IS, _COMPARISON, _BITS, _SUM, _PRODUCT, _SIGN = range(9)
-_BINARY: dict[str, tuple[int, str]] = {
+_BINARY: dict[str, tuple[int, Function]] = {
     "or": (_OR, "or"),
     "and": (_AND, "and"),
     "=": (_COMPARISON, "equal"),
@@ -103,7 +102,7 @@ class ExpressionError(ValueError):
 class Expression:
     """A parsed expression.
 
-    ``text``: in one line. ``tree``: as in a plan. ``variables``: the variables that earlier steps must set.
+    ``text``: in one line. ``variables``: the variables that earlier steps must set.
     """
 
     text: str
@@ -153,12 +152,12 @@ def _tokens(text: str, *, spaces: bool = False) -> list[_Token]:
     return tokens
 
 
-def _call(function: str, *arguments: Tree) -> Tree:
-    return {"op": "call", "function": function, "arguments": list(arguments)}
+def _call(function: Function, *arguments: Tree) -> Tree:
+    return Call(function=function, arguments=arguments)
 
 
 def _constant(value: bool | int | float | None) -> Tree:
-    return {"op": "constant", "value": value}
+    return Constant(value=value)
 
 
 def _levels(tree: Tree) -> int:
@@ -166,14 +165,8 @@ def _levels(tree: Tree) -> int:
     levels, row = 0, [tree]
     while row:
         levels += 1
-        row = [inner for each in row for inner in _inside(each)]
+        row = [inner for each in row for inner in operands(each)]
     return levels
-
-
-def _inside(tree: Tree) -> list[Tree]:
-    branches = [branch[key] for branch in tree.get("branches", ()) for key in ("when", "then")]
-    otherwise = [tree["otherwise"]] if tree.get("otherwise") else []
-    return [*tree.get("arguments", ()), *branches, *otherwise]
 
 
 class _Parser:
@@ -283,7 +276,7 @@ class _Parser:
             self._next += 1
             if token.text not in AUTOMATIC:
                 self.variables.append(token.text)
-            return {"op": "variable", "name": token.text}
+            return Variable(name=token.text)
         if self._take("("):
             tree = self._expression(_OR)
             self._demand(")")
@@ -303,12 +296,12 @@ class _Parser:
         while self._take("when"):
             when = self._expression(_OR)
             self._demand("then")
-            branches.append({"when": when, "then": self._expression(_OR)})
+            branches.append(Branch(when=when, then=self._expression(_OR)))
         if not branches:
             raise self._unexpected("expected `when` after `case`")
         otherwise = self._expression(_OR) if self._take("else") else None
         self._demand("end")
-        return {"op": "case", "branches": branches, "otherwise": otherwise}
+        return Case(branches=branches, otherwise=otherwise)
 
     def _function(self, token: _Token) -> Tree:
         name = token.text.lower()
@@ -329,7 +322,7 @@ class _Parser:
             problem = f"`{name}` takes {wanted} arguments, not {len(arguments)}"
             raise ExpressionError(token.at, problem, "change the number of arguments")
         if function in _SEEDED and len(arguments) < (most or 0):
-            arguments.append({"op": "variable", "name": "default_seed"})
+            arguments.append(Variable(name="default_seed"))
         return _call(function, *arguments)
 
 

@@ -21,6 +21,7 @@ from dbdyno.model.experiment.strict import (
 )
 from dbdyno.model.experiment.validation import TAG, nearest, show, wrong
 from dbdyno.model.limits import LONGEST_TEXT, MOST_WORDS
+from dbdyno.model.plan.generators import UuidFormat
 
 Scalar = bool | int | float | str
 
@@ -201,7 +202,7 @@ class UuidOf(Strict):
     """
 
     version: Literal["v4", "v7", "v7_monotonic", "ulid", "time_blocked", "sequence_blocked"]
-    format: Literal["dashed", "hex", "bytes", "base32"] | None = None
+    format: UuidFormat | None = None
     interval_length: Positive = 60
     interval_count: Positive = 65536
     block_size: Positive = 65536
@@ -218,7 +219,7 @@ class UuidOf(Strict):
         return self
 
     @property
-    def written(self) -> str:
+    def written(self) -> UuidFormat:
         """The format; by default the usual one of the version."""
         return self.format or ("base32" if self.version == "ulid" else "dashed")
 

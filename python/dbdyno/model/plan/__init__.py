@@ -1,1 +1,4 @@
-"""Types and helpers for plans, the JSON documents that a worker executes (crates/protocol/src/plan)."""
+"""The types of plans, the JSON documents that a worker executes (crates/protocol/src/plan), and what cells need.
+
+The compiler of experiments builds a plan once, and the worker gets its JSON once.
+"""

@@ -4,7 +4,7 @@ import hashlib
 import json
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,14 +12,13 @@ from typing import Any
 from dbdyno.model.experiment.definition import Definition
 from dbdyno.model.experiment.levels import Level
 from dbdyno.model.plan.change import Change
+from dbdyno.model.plan.serialization import as_json
 from dbdyno.model.plan.settings import Settings
-from dbdyno.model.plan.steps import begins
 from dbdyno.model.plan.system import SystemSpec
-
-PLAN = "dbdyno.plan/1"
-
-# The field `target` of a plan: a system and how to connect to it.
-Target = dict[str, Any]
+from dbdyno.model.plan.tasks import LoadTable, LoadTask, SpaceTask, TrialTask, without_analysis
+from dbdyno.model.plan.tasks import Target as Target  # noqa: PLC0414 - for engines/index_trials.py
+from dbdyno.model.plan.worker_plan import PLAN as PLAN  # noqa: PLC0414 - for run/index_trials.py
+from dbdyno.model.plan.worker_plan import TaskT, TrialPlan, WorkerPlan
 
 # Increase this when the worker generates other rows from the same plan, so that old templates aren't reused.
 TEMPLATE_VERSION = 1
@@ -76,12 +75,12 @@ class CompiledCell:
     """The cell that these plans belong to."""
     before: list[str]
     """Statements that run before rows are loaded, such as ``create table``."""
-    tables: list[dict[str, Any]]
-    """The tables to load, as in a plan of kind ``load``."""
+    tables: list[LoadTable]
+    """The tables to load."""
     after: list[str]
     """Statements that run after rows are loaded, such as ``create index``."""
-    trial: dict[str, Any]
-    """The task of a trial's plan, without its target and seeds."""
+    task: TrialTask
+    """The task of a trial, without its target and seeds."""
     left_out: tuple[str, ...] = ()
     """The kinds of steps that were left out, because they are for other engines only."""
     timed: tuple[TimedStatement, ...] = ()
@@ -107,18 +106,13 @@ class CompiledCell:
         values = {name: level.name for name, level in self.cell.levels.items()}
         return [word.format(**values) for word in shlex.split(self.cell.system.command)]
 
-    @property
-    def begins(self) -> set[str]:
-        """The modes in which its transactions begin; empty if it has no explicit transactions."""
-        return begins(self.trial)
-
     def template_key(self, identity: str) -> str:
         """Return a key of the loaded data: the SHA-256, in hexadecimal, of everything that determines the stored bytes.
 
         ``identity``: of the library (its version and source id) or the server that writes the data. The key excludes
         the run's seed and settings that apply to connections or servers during a trial.
         """
-        tables = [table | {"file": table["file"] and file_digest(table["file"])} for table in self.tables]
+        tables = [replace(each, file=each.file and file_digest(each.file)) for each in self.tables]
         content = {
             "version": TEMPLATE_VERSION,
             "engine": self.cell.system.engine,
@@ -126,35 +120,31 @@ class CompiledCell:
             "seed": self.definition.data_seed,
             "pragmas": self.settings.of_files,
             "before": self.before,
-            "tables": tables,
+            "tables": as_json(tables),
             "after": [*self.after, *self.added],
         }
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
-    def load_plan(self, target: Target) -> dict[str, Any]:
+    def load_plan(self, target: Target) -> WorkerPlan[LoadTask]:
         """Return the plan that creates and fills the tables on a target."""
         after = [*self.after, *self.added]
-        task = {"kind": "load", "target": target, "before": self.before, "tables": self.tables, "after": after}
-        return {"schema": PLAN, "seed": self.definition.data_seed, "task": task}
+        return self._plan(LoadTask(target=target, before=self.before, tables=self.tables, after=after))
 
-    def growth_plan(self, target: Target, table: str, first: int, rows: int) -> dict[str, Any]:
+    def growth_plan(self, target: Target, table: str, first: int, rows: int) -> WorkerPlan[LoadTask]:
         """Return the plan that adds ``rows`` rows to a table that already has ``first`` rows."""
-        (filled,) = [each for each in self.tables if each["name"] == table]
-        grown = filled | {"first": first, "rows": rows}
-        task = {"kind": "load", "target": target, "before": [], "tables": [grown], "after": []}
-        return {"schema": PLAN, "seed": self.definition.data_seed, "task": task}
+        (filled,) = [each for each in self.tables if each.name == table]
+        grown = replace(filled, first=first, rows=rows)
+        return self._plan(LoadTask(target=target, before=[], tables=[grown], after=[]))
 
-    def statements_plan(self, target: Target, statements: Sequence[str]) -> dict[str, Any]:
+    def statements_plan(self, target: Target, statements: Sequence[str]) -> WorkerPlan[LoadTask]:
         """Return the plan that runs statements on a target, one after another."""
-        task = {"kind": "load", "target": target, "before": [], "tables": [], "after": list(statements)}
-        return {"schema": PLAN, "seed": self.definition.data_seed, "task": task}
+        return self._plan(LoadTask(target=target, before=[], tables=[], after=statements))
 
-    def space_plan(self, target: Target) -> dict[str, Any]:
+    def space_plan(self, target: Target) -> WorkerPlan[SpaceTask]:
         """Return the plan that measures the disk space of the tables on a target."""
-        task = {"kind": "space", "target": target, "tables": list(self.definition.tables)}
-        return {"schema": PLAN, "seed": self.definition.data_seed, "task": task}
+        return self._plan(SpaceTask(target=target, tables=list(self.definition.tables)))
 
-    def trial_plan(self, target: Target, seed: int, first_use: int = 0, *, analyzed: bool = False) -> dict[str, Any]:
+    def plan(self, target: Target, seed: int, first_use: int = 0, *, analyzed: bool = False) -> TrialPlan:
         """Return the plan of a trial on a target that has the tables.
 
         ``seed``: the seed of the round. ``first_use``: how often earlier trials used the counters, as the worker
@@ -162,16 +152,32 @@ class CompiledCell:
         """
         if self.change is not None:
             target = {**target, **self.change.address}
-        task = self.trial | {"target": target, "data_seed": self.definition.data_seed}
-        if analyzed and "statements" in task:
-            task["statements"] = not_analyzed(task["statements"])
-        if first_use:
-            task["first_use"] = first_use
-        return {"schema": PLAN, "seed": seed, "task": task}
+        statements = without_analysis(self.task.statements) if analyzed else self.task.statements
+        task = replace(
+            self.task,
+            target=target,
+            statements=statements,
+            data_seed=self.definition.data_seed,
+            first_use=first_use,
+        )
+        return WorkerPlan(seed=seed, task=task)
+
+    @property
+    def trial(self) -> dict[str, Any]:
+        """The task as JSON, for run/index_trials.py."""
+        made: dict[str, Any] = as_json(self.task)
+        return made
+
+    def trial_plan(self, target: Target, seed: int, *, analyzed: bool) -> dict[str, Any]:
+        """Return the plan of a trial as JSON, for run/index_trials.py."""
+        return self.plan(target, seed, analyzed=analyzed).json
+
+    def _plan(self, task: TaskT) -> WorkerPlan[TaskT]:
+        return WorkerPlan(seed=self.definition.data_seed, task=task)
 
 
 def not_analyzed(statements: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return statements of a plan without the request to measure their row estimates."""
+    """Return statements as JSON without the request to measure their row estimates, for run/index_trials.py."""
     return [{name: value for name, value in each.items() if name != "analyze"} for each in statements]
 
 

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Self
 
 from dbdyno.model.plan.change import Resource
+from dbdyno.model.plan.steps import BeginMode
 
 #: Disadvantages of a fix. ``durability``: a machine failure loses more commits. ``isolation``: transactions see more of
 #: each other's changes. ``staleness``: reads return older data. ``exclusive``: other programs can't use the file.
@@ -88,7 +89,7 @@ class Fix:
     """Keys of the experiment's ``load`` with other values."""
     statements: tuple[str, ...] = ()
     """Statements that run on the data before trials, such as ``create index``."""
-    begins: str = ""
+    begins: BeginMode | Literal[""] = ""
     """The mode in which transactions begin; empty if it doesn't change."""
     batch: int = 1
     """Number of transactions that are combined into one."""

@@ -1,36 +1,169 @@
-"""The steps of a plan's transactions."""
+"""The transactions of a plan and their steps (crates/protocol/src/plan/transaction.rs)."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from __future__ import annotations
 
-PlanStep = dict[str, Any]
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Literal
+
+from pydantic import Discriminator
+
+from dbdyno.model.events.base import Count
+from dbdyno.model.plan.generators import Generator
+from dbdyno.model.plan.serialization import OMITTED
+
+BeginMode = Literal["deferred", "immediate", "exclusive"]
+"""The lock that a transaction takes when it begins, if the engine has a choice."""
+
+Compare = Literal["eq", "ne", "lt", "le", "gt", "ge", "is_null", "is_not_null"]
+"""A comparison of two values."""
 
 
-def flat(steps: Iterable[PlanStep]) -> Iterator[PlanStep]:
+@dataclass(frozen=True, kw_only=True)
+class Execute:
+    """Execute the statement with this index. ``into``: the variables that store the columns of the first row."""
+
+    do: Literal["execute"] = "execute"
+    statement: Count
+    params: Sequence[Generator] = ()
+    into: Sequence[str] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Begin:
+    """Begin a transaction of the engine."""
+
+    do: Literal["begin"] = "begin"
+    mode: BeginMode = "deferred"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Commit:
+    """Commit it."""
+
+    do: Literal["commit"] = "commit"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rollback:
+    """Roll it back."""
+
+    do: Literal["rollback"] = "rollback"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Set:
+    """Assign a value to a variable. ``once``: only the first time that the client executes the step."""
+
+    do: Literal["set"] = "set"
+    variable: str
+    value: Generator
+    once: bool = field(default=False, metadata=OMITTED)
+
+
+@dataclass(frozen=True, kw_only=True)
+class When:
+    """Execute ``then`` if a comparison is true, otherwise ``otherwise``."""
+
+    do: Literal["when"] = "when"
+    left: Generator
+    compare: Compare
+    right: Generator | None = field(default=None, metadata=OMITTED)
+    then: Sequence[Step]
+    otherwise: Sequence[Step] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chance:
+    """Execute steps with a probability."""
+
+    do: Literal["chance"] = "chance"
+    probability: float
+    then: Sequence[Step]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Repeat:
+    """Execute steps several times."""
+
+    do: Literal["repeat"] = "repeat"
+    times: Count
+    steps: Sequence[Step]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Think:
+    """Pause. The time counts neither as service time nor as response time."""
+
+    do: Literal["think"] = "think"
+    milliseconds: Generator
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pause:
+    """Pause, in microseconds."""
+
+    do: Literal["pause"] = "pause"
+    microseconds: Generator
+
+
+Step = Annotated[
+    Execute | Begin | Commit | Rollback | Set | When | Chance | Repeat | Think | Pause, Discriminator("do")
+]
+"""A step of a transaction."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Transaction:
+    """A unit of work, which is counted, timed and retried as a whole. ``weight``: how often clients choose it."""
+
+    name: str
+    weight: float = 1.0
+    steps: Sequence[Step]
+
+
+def flat(steps: Iterable[Step]) -> Iterator[Step]:
     """Yield the steps of a transaction. Nested steps follow the step that contains them."""
     for step in steps:
         yield step
-        for inner in ("steps", "then", "otherwise"):
-            yield from flat(step.get(inner) or [])
+        for inner in nested(step):
+            yield from flat(inner)
 
 
-def without_thinking(steps: Iterable[PlanStep]) -> list[PlanStep]:
-    """Return steps without pauses, including nested steps. Loops that contain only pauses are removed, too."""
-    left = []
+def nested(step: Step) -> tuple[Sequence[Step], ...]:
+    """Return the sequences of steps inside a step."""
+    match step:
+        case When():
+            return step.then, step.otherwise
+        case Chance():
+            return (step.then,)
+        case Repeat():
+            return (step.steps,)
+    return ()
+
+
+def rewritten_steps(steps: Iterable[Step], rewrite: Callable[[Step], Iterable[Step]]) -> list[Step]:
+    """Return steps with each one replaced by what ``rewrite`` returns, after its nested steps were replaced."""
+    made: list[Step] = []
     for step in steps:
-        if step["do"] in ("think", "pause"):
-            continue
-        inner = {key: without_thinking(step[key]) for key in ("then", "otherwise", "steps") if key in step}
-        if step["do"] != "repeat" or inner["steps"]:
-            left.append(step | inner)
-    return left
+        match step:
+            case When():
+                then, otherwise = (rewritten_steps(each, rewrite) for each in nested(step))
+                made += rewrite(replace(step, then=then, otherwise=otherwise))
+            case Chance():
+                made += rewrite(replace(step, then=rewritten_steps(step.then, rewrite)))
+            case Repeat():
+                made += rewrite(replace(step, steps=rewritten_steps(step.steps, rewrite)))
+            case _:
+                made += rewrite(step)
+    return made
 
 
-def begins(task: Mapping[str, Any]) -> set[str]:
-    """Return the modes in which a task's transactions begin; empty if it has no explicit transactions."""
-    steps = [step for each in task.get("transactions", []) for step in flat(each["steps"])]
-    modes = {str(step["mode"]) for step in steps if step["do"] == "begin"}
-    # A statement can begin a transaction, too.
-    words = [str(each["sql"]).lower().split() for each in task.get("statements", [])]
-    begun = [each for each in words if each[:1] in (["begin"], ["start"], ["savepoint"])]
-    return modes | {next((mode for mode in ("immediate", "exclusive") if mode in each), "deferred") for each in begun}
+def without_pauses(transaction: Transaction) -> Transaction:
+    """Return a transaction without its pauses, and without loops that contain only pauses."""
+
+    def kept(step: Step) -> Iterator[Step]:
+        if not isinstance(step, Think | Pause) and not (isinstance(step, Repeat) and not step.steps):
+            yield step
+
+    return replace(transaction, steps=rewritten_steps(transaction.steps, kept))

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from dbdyno.model.result.cell import Cell, JsonObject
+from dbdyno.model.plan.tasks import TrialTask
+from dbdyno.model.result.cell import Cell
 from dbdyno.model.result.convert import evidence_json
 from dbdyno.model.result.shape import Finding
 
@@ -56,5 +57,5 @@ class Measured(NamedTuple):
     """
 
     cell: Cell
-    task: JsonObject
+    task: TrialTask
     data: str

@@ -1,16 +1,16 @@
 """The controller's side of a load machine and of a worker on it."""
 
-import json
 import time
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
 from dbdyno.model.events.reading import ReceivedEvent
+from dbdyno.model.plan.worker_plan import WorkerPlan
 from dbdyno.runtime.cluster.clocks import Offset, measure_offset
 from dbdyno.runtime.cluster.library import part
 from dbdyno.runtime.cluster.node import masked
-from dbdyno.runtime.worker import JsonObject, Stoppable, WorkerFailed, read_events
+from dbdyno.runtime.worker import Stoppable, WorkerFailed, plan_text, read_events
 
 LOST = "load machine"
 """The kind of error of a trial that lost a machine."""
@@ -62,14 +62,14 @@ class Machine:
 class RemoteWorker(Stoppable):
     """A worker on a load machine, with the interface of :class:`dbdyno.runtime.worker.Worker`."""
 
-    def __init__(self, machine: Machine, plan: JsonObject, timeout_s: float | None, padding: int) -> None:
+    def __init__(self, machine: Machine, plan: WorkerPlan[Any], timeout_s: float | None, padding: int) -> None:
         """Start it. Raises MachineLost."""
         super().__init__()
         self._machine = machine
         self._ended: tuple[int, str] | None = None
         # A plan can contain a password, and Ray may store or log the arguments of calls. So it is sent encrypted with
         # a one-time pad that the machine generated.
-        text = json.dumps(plan).encode()
+        text = plan_text(plan).encode()
         self._name, pad = machine.call("pad", len(text))
         machine.call("start", self._name, masked(text, pad), padding)
         self.limit(timeout_s)

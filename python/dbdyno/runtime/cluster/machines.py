@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, Self
 
 from dbdyno.base.errors import SystemFailed
+from dbdyno.model.plan.worker_plan import WorkerPlan
 from dbdyno.runtime.cluster import node as sent
 from dbdyno.runtime.cluster.address import ClusterAddress
 from dbdyno.runtime.cluster.clocks import Offset
@@ -79,7 +80,7 @@ class LoadMachines:
         """Return name, node and hardware of each load machine."""
         return [{"name": each.name, "node": each.node, **each.facts} for each in self.machines]
 
-    def worker(self, number: int, plan: JsonObject, timeout_s: float | None, padding: int) -> RemoteWorker:
+    def worker(self, number: int, plan: WorkerPlan[Any], timeout_s: float | None, padding: int) -> RemoteWorker:
         """Start the worker of a machine. Raises MachineLost."""
         return RemoteWorker(self.machines[number], plan, timeout_s, padding)
 
