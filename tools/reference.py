@@ -299,7 +299,8 @@ def _fixes() -> Iterator[str]:
     yield from (
         "# Fixes",
         "",
-        "This page is generated from the catalog of [`dbdyno why --fix`](../how-to/fixes.md). dbdyno tries a fix if",
+        "This page is generated from the catalog of "
+        "[`dbdyno why --fix`](../how-to/find-the-bottleneck.md#measure-fixes). dbdyno tries a fix if",
         "a resource in the column *against* limits the cell, the condition holds, and the fix isn't in effect yet.",
     )
     yield from ("", "## Every engine", *_catalogue(ENTRIES))

@@ -20,7 +20,7 @@ _CROWD = 2
 # Maximum number of fixes that a run measures.
 MOST = 10
 
-_OWN = "docs/how-to/fixes.md"
+_OWN = "docs/how-to/find-the-bottleneck.md"
 
 
 def _docs(section: str) -> Source:
