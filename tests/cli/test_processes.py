@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from conftest import Cli, those
 from dbdyno.analysis.measured.histograms import encode_ns, merge
-from dbdyno.analysis.measured.merging import merge_intervals, merge_results
+from dbdyno.analysis.measured.merged_results import merge_intervals, merge_results
 from dbdyno.analysis.measured.rounds import transactions_per_s
 from dbdyno.model.events.reading import read_result
 from dbdyno.model.events.trial import Interval, TrialResult

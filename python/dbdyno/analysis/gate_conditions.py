@@ -9,8 +9,8 @@ from typing import Literal
 
 from dbdyno.analysis.findings.indexes import whole_tables
 from dbdyno.analysis.findings.plans import estimate_clause, far_off
-from dbdyno.analysis.findings.searching import engine_of_cell
 from dbdyno.analysis.gate import Judgement, Violation
+from dbdyno.analysis.measured.engines import engine_of_cell
 from dbdyno.analysis.plan_changes import plan_changes, plan_words, plans_of, same_statements, title_of
 from dbdyno.base.errors import InputError
 from dbdyno.model.experiment.validation import nearest

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
 from dbdyno.analysis.answer.short import STATEMENT
-from dbdyno.analysis.findings.searching import engine_of_cell, shown
+from dbdyno.analysis.findings.searches import shown
+from dbdyno.analysis.measured.engines import engine_of_cell
 from dbdyno.analysis.measured.metrics import done
 from dbdyno.analysis.measured.statements import plan_nodes
 from dbdyno.engines.plans import COMPARED, kinds

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
-from dbdyno.analysis.findings.searching import engine_of_cell, shown
+from dbdyno.analysis.findings.searches import shown
+from dbdyno.analysis.measured.engines import engine_of_cell
 from dbdyno.analysis.plan_changes import same_statements
 from dbdyno.engines.plans import PlanRead, whole_reads
 from dbdyno.model.result.cell import Cell, CellStatement, Latency, PlanNode

@@ -271,7 +271,7 @@ def _work_hash(work: Work, seed: int) -> str:
 def short_names(names: Sequence[str]) -> dict[str, str]:
     """Shorten cell ids: drop levels that all cells share, and the factor's name if only one factor is left."""
     pieces = {name: name.split(",") for name in names}
-    if len(pieces) < 2:
+    if len(pieces) <= 1:
         return {name: name for name in names}
     common = set.intersection(*(set(each) for each in pieces.values()))
     left = {name: [piece for piece in each if piece not in common] for name, each in pieces.items()}

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from dbdyno.analysis.measured.merging import merge_intervals, merge_results
+from dbdyno.analysis.measured.merged_results import merge_intervals, merge_results
 from dbdyno.model.events.reading import ReceivedEvent
 from dbdyno.model.events.trial import Interval, TrialResult
 from dbdyno.model.plan.tasks import Part, without_analysis

@@ -11,7 +11,7 @@ import pytest
 
 from conftest import Cli
 from dbdyno.analysis.findings.failures import failures, limit_findings
-from dbdyno.analysis.measured.merging import merge_results
+from dbdyno.analysis.measured.merged_results import merge_results
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.server.managed import target
 from dbdyno.engines.server.server import Server, start_server

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dbdyno.analysis.measured.merging import merge_results
+from dbdyno.analysis.measured.merged_results import merge_results
 from dbdyno.model.events.changes import Calls
 from dbdyno.model.events.reading import read_event
 from dbdyno.model.events.trial import TrialResult

@@ -20,7 +20,7 @@ from rich.console import Console
 
 from conftest import Cli, those
 from dbdyno.analysis.measured.histograms import Histogram, encode_ns
-from dbdyno.analysis.measured.merging import merge_results
+from dbdyno.analysis.measured.merged_results import merge_results
 from dbdyno.base.errors import InputError
 from dbdyno.model.plan.cell import PLAN
 from dbdyno.model.plan.tasks import TrialTask

@@ -6,19 +6,11 @@ import json
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 from dbdyno.analysis.findings.rule import Material, finding
-from dbdyno.analysis.findings.searching import (
-    StatementInCell,
-    all_of,
-    by_case_of,
-    case_words,
-    engine_name,
-    first_of,
-    rules_of,
-    same_statements,
-    shown,
-)
+from dbdyno.analysis.findings.searches import StatementInCell, by_case_of, case_words, rules_of, same_statements, shown
+from dbdyno.analysis.findings.words import all_of, first_of
 from dbdyno.analysis.measured.comparisons import FAILED, ROWS, VALUES, other_factors, why_not_comparable
 from dbdyno.analysis.measured.durable import class_of
+from dbdyno.analysis.measured.engines import engine_name
 from dbdyno.analysis.measured.metrics import done
 from dbdyno.engines import known_engine
 from dbdyno.engines.searches import may_return_fewer_rows, returns_one_row
@@ -42,7 +34,7 @@ def other_rows(material: Material) -> list[Finding]:
         rows = {cell.system.name: each.rows or 0.0 for cell, each in pairs}
         # If transactions also change rows, the systems may have changed different numbers: see not_comparable.
         changed = any(each.rows_changed for cell, _ in pairs for each in cell.rounds)
-        if len(set(rows.values())) < 2 or changed:
+        if len(set(rows.values())) <= 1 or changed:
             continue
         by_count: dict[float, list[str]] = {}
         for system, count in rows.items():
@@ -161,7 +153,7 @@ def _differences(group: Sequence[Cell], told: Container[str]) -> Iterator[tuple[
     for what, hits in found.items():
         apart = [cell for cell in group if any(cell is a or cell is b for a, b, _ in hits)]
         differences = [difference for _, _, difference in hits]
-        if len(apart) == 2 or what == VALUES:
+        if len(hits) == 1 or what == VALUES:
             a, b, difference = hits[0]
             names = f"{a.system.name} and {b.system.name}"
             text = f"{names} are not comparable ({difference}); they are not ranked.{_why_rows(what, apart)}"

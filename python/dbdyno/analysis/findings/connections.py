@@ -9,7 +9,7 @@ from typing import Any
 from dbdyno.analysis.answer.short import short_systems
 from dbdyno.analysis.bottleneck.tiers import tier_of
 from dbdyno.analysis.findings.rule import Material, finding
-from dbdyno.analysis.findings.searching import all_of
+from dbdyno.analysis.findings.words import all_of, percent
 from dbdyno.analysis.measured.cell_groups import varied, words_of
 from dbdyno.analysis.measured.comparisons import noise_of_cells, why_not_comparable
 from dbdyno.analysis.measured.effects import contrast_of
@@ -59,7 +59,7 @@ def connect_findings(
     for where, group in groups.items():
         parts = []
         for each in sorted(group, key=lambda each: -each.share):
-            share = f"{each.share * 100:.{1 if each.share < 0.0995 else 0}f} % ({rough(each.each_ms)} ms each)"
+            share = f"{percent(each.share)} ({rough(each.each_ms)} ms each)"
             name = each.cell.system.name if systems > 1 else _levels(each, several)
             parts.append(share + (f" with {name}" if name and len(all_of_them) > 1 else ""))
         begin = f"With {where}, connecting" if len(groups) > 1 else "Connecting"

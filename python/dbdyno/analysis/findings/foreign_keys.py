@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from dbdyno.analysis.findings.indexes import is_costly, mean_time
 from dbdyno.analysis.findings.rule import Material, finding
-from dbdyno.analysis.findings.searching import engine_name, engine_of_cell, shown
+from dbdyno.analysis.findings.searches import shown
+from dbdyno.analysis.measured.engines import engine_name, engine_of_cell
 from dbdyno.base.numbers import milliseconds
 from dbdyno.base.sql_tree import VALUE, sql_tree
 from dbdyno.engines.catalog_table import quoted

@@ -7,8 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from dbdyno.analysis.findings.rule import Material, finding
-from dbdyno.analysis.findings.searching import all_of, engine_name, engine_of_cell, prefix_searches, scans, shown
+from dbdyno.analysis.findings.searches import prefix_searches, scans, shown
+from dbdyno.analysis.findings.words import all_of
 from dbdyno.analysis.measured.comparisons import Pair, judge
+from dbdyno.analysis.measured.engines import engine_name, engine_of_cell
 from dbdyno.analysis.measured.metrics import done
 from dbdyno.base.numbers import milliseconds, percent
 from dbdyno.engines.avoidable_scans import avoidable_scans
@@ -75,6 +77,8 @@ def prefix_scan(material: Material) -> list[Finding]:
 _COSTLY = 0.05
 _SHORTEST_MS = 0.2
 _SMALLEST_BYTES = 65_536
+# Ratios are rounded to integers from here on.
+_INTEGERS_FROM = 100
 
 
 @finding(
@@ -234,4 +238,4 @@ def _rows_changed(base: Cell, changed: Cell) -> Iterator[str]:
 
 
 def _ratio(ratio: float) -> str:
-    return f"{ratio:,.0f}" if ratio >= 100 else f"{ratio:.3g}"
+    return f"{ratio:,.0f}" if ratio >= _INTEGERS_FROM else f"{ratio:.3g}"

@@ -194,7 +194,7 @@ def load_machines_apart(material: Material) -> Iterator[Finding]:
 def _apart_ms(each: Round) -> float:
     """Return the minimum difference of the start times in milliseconds, given the uncertainty of the clocks."""
     began = [(machine.began_ms, machine.clock_ms) for machine in each.load_machines if machine.began_ms is not None]
-    if len(began) < 2:
+    if len(began) <= 1:
         return 0.0
     return max(0.0, max(at - wrong for at, wrong in began) - min(at + wrong for at, wrong in began))
 

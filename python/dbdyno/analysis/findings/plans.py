@@ -8,8 +8,9 @@ from itertools import permutations, zip_longest
 
 from dbdyno.analysis.findings.rounds import in_two_levels, levels_of
 from dbdyno.analysis.findings.rule import Material, finding
-from dbdyno.analysis.findings.searching import all_of, engine_name, engine_of_cell, shown
-from dbdyno.analysis.findings.words import rate
+from dbdyno.analysis.findings.searches import shown
+from dbdyno.analysis.findings.words import all_of, rate
+from dbdyno.analysis.measured.engines import engine_name, engine_of_cell
 from dbdyno.analysis.measured.metrics import done, keeps_up, usual_metric_of
 from dbdyno.analysis.measured.statements import plan_nodes
 from dbdyno.analysis.plan_changes import plan_words, title_of
@@ -111,6 +112,8 @@ def _rounds(numbers: Sequence[int]) -> str:
 # A smaller error rarely changes the plan. Fewer than a thousand rows take some tenths of a millisecond, so that their
 # plan is never expensive.
 _FAR = 100.0
+# Mean numbers of rows are rounded to integers from here on.
+_INTEGERS_FROM = 10
 _SOME_ROWS = 1000.0
 _LONGEST_STEP = 80
 
@@ -225,7 +228,7 @@ def _feeds_join(cell: Cell, statement: CellStatement, step: RowEstimate) -> bool
     if step.table is not None:
         return _joins(cell, statement)
     # If an input of a join isn't known, it may be the one that is estimated wrongly.
-    return _is_join(step) and len(_inputs(steps, place)) < 2
+    return _is_join(step) and len(_inputs(steps, place)) <= 1
 
 
 def _is_join(step: RowEstimate) -> bool:
@@ -283,7 +286,7 @@ def _expectation(each: RowEstimate, on: Conditions | None) -> str:
 
 def figure_of(rows: float) -> str:
     """Format a mean number of rows: as an integer, or with decimals below ten."""
-    return f"{rows:,.0f}" if rows >= 10 or rows == int(rows) else figure(rows)
+    return f"{rows:,.0f}" if rows >= _INTEGERS_FROM or rows == int(rows) else figure(rows)
 
 
 @finding(

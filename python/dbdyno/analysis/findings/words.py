@@ -1,20 +1,24 @@
-"""Formats numbers in findings."""
+"""Formats numbers and lists in findings."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from dbdyno.model.result.shape import Comparison
+
+# The smallest values that are printed as 10 % and as 100.
+_ROUNDED_TO_10_PERCENT = 0.0995
+_ROUNDED_TO_100 = 99.5
 
 
 def percent(share: float) -> str:
     """Format a share as a percentage, with one decimal below 10 %."""
-    return f"{share * 100:.{1 if share < 0.0995 else 0}f} %"
+    return f"{share * 100:.{1 if share < _ROUNDED_TO_10_PERCENT else 0}f} %"
 
 
 def rate(value: float) -> str:
     """Format a rate with three digits, or as an integer from 100 on."""
-    return f"{value:,.0f}" if value >= 99.5 else f"{value:.3g}"
+    return f"{value:,.0f}" if value >= _ROUNDED_TO_100 else f"{value:.3g}"
 
 
 def with_interval(comparison: Comparison, digits: int = 3) -> str:
@@ -29,3 +33,13 @@ def span(values: Mapping[str, float], unit: float = 1.0) -> str:
     """Format the range of values, divided by ``unit``; a single number if both ends look the same."""
     least, most = (rate(each / unit) for each in (min(values.values()), max(values.values())))
     return least if least == most else f"{least} to {most}"
+
+
+def all_of(names: Sequence[str], word: str = "and") -> str:
+    """Join names: ``a, b and c``."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {word} {names[-1]}"
+
+
+def first_of(texts: Sequence[str]) -> str:
+    """Return the first of several similar sentences, with the number of the others."""
+    return f"{texts[0]}." if len(texts) == 1 else f"{texts[0]}; {len(texts) - 1} more of this kind."

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from dbdyno.analysis.measured.histograms import HistogramError
-from dbdyno.analysis.measured.merging import merge_intervals, merge_results
+from dbdyno.analysis.measured.merged_results import merge_intervals, merge_results
 from dbdyno.analysis.measured.trial import ReadTrial
 from dbdyno.engines.classes import POWER_SAFE, PROCESS_SAFE
 from dbdyno.model.events.around import (

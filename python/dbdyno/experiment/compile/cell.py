@@ -6,7 +6,7 @@ from pathlib import Path
 from dbdyno.base.errors import InputError
 from dbdyno.engines import engine_of
 from dbdyno.engines.dialect import Dialect
-from dbdyno.experiment.compile.loading import definitions, load_tables
+from dbdyno.experiment.compile.tables import definitions, load_tables
 from dbdyno.experiment.compile.transactions import TransactionCompiler
 from dbdyno.experiment.experiment import Experiment
 from dbdyno.model.experiment.definition import Definition

@@ -1,13 +1,14 @@
-"""Shared by findings about searches: statements of several systems, and the rules by which they compare strings."""
+"""The searches of cells: statements of several systems, prefix searches, and how they compare strings."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
 
+from dbdyno.analysis.findings.words import all_of
 from dbdyno.analysis.measured.comparisons import other_factors
+from dbdyno.analysis.measured.engines import engine_name, engine_of_cell
 from dbdyno.base.text import shortened
-from dbdyno.engines import Engine, engine_of_product
 from dbdyno.engines.prefix_rules import PrefixSearch
 from dbdyno.engines.searches import compared_columns, prefix_search, text_comparison
 from dbdyno.engines.statements import places
@@ -27,7 +28,7 @@ def same_statements(cells: Sequence[Cell]) -> Iterable[list[StatementInCell]]:
     Returns nothing for a single system.
     """
     asked: dict[str, list[StatementInCell]] = {}
-    if len({cell.system.name for cell in cells}) < 2:
+    if len({cell.system.name for cell in cells}) <= 1:
         return []
     for cell in cells:
         engine = engine_name(cell)
@@ -73,16 +74,6 @@ def _compared(cell: Cell, statement: CellStatement) -> list[Column] | None:
     return columns
 
 
-def engine_name(cell: Cell) -> str:
-    """Return the engine name that experiments use, or an empty string if the engine is unknown."""
-    return engine_of_cell(cell).name
-
-
-def engine_of_cell(cell: Cell) -> Engine:
-    """Return a cell's engine, identified by the product name that the system reports."""
-    return engine_of_product(cell.system.engine)
-
-
 def by_case_of(rules: Mapping[str, CaseRule | None]) -> dict[bool | None, list[str]]:
     """Group systems by whether their comparison is case-sensitive; ``None``: unknown."""
     found: dict[bool | None, list[str]] = {}
@@ -94,11 +85,6 @@ def by_case_of(rules: Mapping[str, CaseRule | None]) -> dict[bool | None, list[s
 def case_words(by_case: Mapping[bool | None, Sequence[str]]) -> str:
     """Return a clause that names the case-sensitive and the other systems. ``by_case``: see :func:`by_case_of`."""
     return f"is case-sensitive on {all_of(by_case[True])} and case-insensitive on {all_of(by_case[False])}"
-
-
-def first_of(texts: Sequence[str]) -> str:
-    """Return the first of several similar sentences, with the number of the others."""
-    return f"{texts[0]}." if len(texts) == 1 else f"{texts[0]}; {len(texts) - 1} more of this kind."
 
 
 def scans(cells: Iterable[Cell]) -> Iterable[tuple[Cell, CellStatement, PrefixSearch]]:
@@ -123,8 +109,3 @@ def shown(statement: CellStatement) -> str:
     for value in statement.values:
         text = text.replace("?", "'" + str(value) + "'" if isinstance(value, str) else str(value), 1)
     return shortened(text, _LONGEST)
-
-
-def all_of(names: Sequence[str], word: str = "and") -> str:
-    """Join names: ``a, b and c``."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {word} {names[-1]}"
