@@ -1,4 +1,8 @@
-"""Folded stacks of a count, and a flame graph drawn from them as SVG without a script."""
+"""Folded stacks of a count, and a flame graph drawn from them as SVG.
+
+The drawing is our own, because its frames link to the annotated lines on the same page, which contains no scripts.
+inferno and FlameGraph, other programs to install, draw SVG with scripts. They read the folded stacks.
+"""
 
 import re
 import zlib
@@ -91,6 +95,9 @@ _ROW = 17
 # Width of a character of the font below.
 _CHARACTER = 6.6
 
+# A frame has room for at least this many characters of its name, or it is drawn without one.
+_SHORTEST_TEXT = 3
+
 # Narrower frames are too small to see and are not drawn.
 _NARROWEST = 0.6
 
@@ -156,7 +163,7 @@ def _drawn(name: str, cost: int, x: float, depth: int, width: float, share: floa
     y = depth * _ROW
     room = int((width - 4) / _CHARACTER)
     text = name if len(name) <= room else f"{name[: room - 1]}…"
-    label = f'<text x="{x + 2:.1f}" y="{y + 12}" fill="#222">{escape(text)}</text>' if room > 2 else ""
+    label = f'<text x="{x + 2:.1f}" y="{y + 12}" fill="#222">{escape(text)}</text>' if room >= _SHORTEST_TEXT else ""
     told = f"<title>{escape(name)}: {cost:,} instructions, {share * 100:.2f} %</title>"
     drawn = (
         f'<g>{told}<rect x="{x:.1f}" y="{y}" width="{max(width - 0.4, 0.3):.1f}" height="{_ROW - 1}" '
