@@ -54,13 +54,13 @@ def test_the_missing_index_is_found_and_its_lines_are_printed(cli: Cli) -> None:
     (index,) = [each for each in fixes["tried"] if each["fix"] == "index items (n)"]
     assert index["gain"] > 2
     assert "index items (n)" in (fixes["recommended"] or "")
-    assert document["answer"]["text"][0] == fixes["text"][0]
+    assert fixes["text"][0].startswith(document["answer"]["text"][0].rstrip("."))
     assert "create index on_items_n on items (n);" in out
     assert document["why"]["tests"] == 0
     # Fixes that were measured alone and then again have rounds of both stages.
     assert index["blocks"] >= 3
     shown = " ".join(cli("show", document["id"], "--store", "w.db").split())
-    assert fixes["text"][0] in shown
+    assert document["answer"]["text"][0] in shown
 
 
 def test_indexes_larger_than_the_budget_are_not_recommended(cli: Cli) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from dbdyno.analysis.why.fix_sentences import price_words, reasons
+from dbdyno.analysis.why.fix_sentences import headline, price_words, reasons
 from dbdyno.base.numbers import NONE, bracketed
 from dbdyno.model.result.fixes import FixEffect, Fixes
 from dbdyno.model.result.shape import Document
@@ -29,7 +29,7 @@ def fix_lines(found: Fixes, width: int, most: int = _MOST, *, answered: bool = F
     ``answered``: the recommendation is shown already.
     """
     if not answered:
-        yield from wrapped(found.text[0], width, "green", "  ")
+        yield from wrapped(headline(found), width, "green", "  ")
     yield from advice_lines(found.advice, width, most)
     others = sum(each.action == "maybe" for each in found.advice) - most
     if others > 0:

@@ -22,6 +22,7 @@ from dbdyno.analysis.why.cells import Why as PlannedWhy
 from dbdyno.analysis.why.conclude import conclude, settled
 from dbdyno.analysis.why.fix_cells import Planned as PlannedFixes
 from dbdyno.analysis.why.fix_results import judge_fixes, settled_fixes
+from dbdyno.analysis.why.fix_sentences import headline
 from dbdyno.experiment.concurrency import factors_of_clients
 from dbdyno.experiment.roles import read_definition, roles_of
 from dbdyno.model.plan.change import CHANGE
@@ -163,7 +164,7 @@ def _sentences(why: Why | None, slo: Slo | None) -> list[str]:
         if why.tests or why.fixes is None:
             return why.text
         # A tuning changes no resource; what to do about the load is its answer.
-        return [why.fixes.text[0], *why.text]
+        return [headline(why.fixes), *why.text]
     searches = slo.searches if slo is not None else []
     return searches[0].text if len(searches) == 1 else [each.text[0] for each in searches]
 

@@ -14,14 +14,20 @@ def fix_sentences(found: Fixes) -> list[str]:
     return [*_recommendation(found), *_other_fixes(found)]
 
 
-def _recommendation(found: Fixes) -> Iterator[str]:
+def headline(found: Fixes) -> str:
+    """Return the recommendation, with its price only if that is durability or isolation; for a list of all prices."""
+    return next(_recommendation(found, only_serious=True))
+
+
+def _recommendation(found: Fixes, *, only_serious: bool = False) -> Iterator[str]:
     named = {each.fix: each for each in found.tried}
     if found.recommended is None:
         shown = "is proven to help" if any(each.verdict == "inconclusive" for each in found.tried) else "helps"
         yield f"None of the tried fixes {shown}." if found.tried else "No known fix applies."
         return
     best = named[found.recommended]
-    yield f"Take {best.fix}: {_gain_clause(best, found)}{price_words(best)}."
+    price = "" if only_serious and not best.serious else price_words(best)
+    yield f"Take {best.fix}: {_gain_clause(best, found)}{price}."
     if found.at_a_price is not None:
         more = named[found.at_a_price]
         yield f"{more.fix} gains more, {gain_words(more, found)}{_unit(found)}{price_words(more)}."
@@ -73,7 +79,10 @@ def gain_words(each: FixEffect, found: Fixes) -> str:
 
 def price_texts(each: FixEffect) -> list[str]:
     """Return the prices of a fix, clauses, first durability and isolation."""
-    ordered = sorted(each.prices, key=lambda one: one.kind not in ("durability", "isolation"))
+    documented = {one.kind for one in each.prices if not one.measured}
+    # The documentation of a weaker durability says what the measured class means.
+    kept = [one for one in each.prices if not (one.measured and one.kind == "durability" and one.kind in documented)]
+    ordered = sorted(kept, key=lambda one: one.kind not in ("durability", "isolation"))
     return list(dict.fromkeys(_words(one.kind, one.text) for one in ordered))
 
 
