@@ -127,7 +127,7 @@ def database(engine: str, place: Path) -> Iterator[Database]:
 
 
 def advised(on: Database, file: str, place: Path) -> tuple[list[str], str]:
-    """Return the indexes that `dbdyno queries` recommends, without `create index … on`, and why none was measured."""
+    """Return the indexes that `dbdyno queries` recommends, and why it measured nothing."""
     (place / "q.sql").write_text(file)
     command = [sys.executable, "-m", "dbdyno", "queries", "q.sql", "--system", on.url, "--store", "r.db"]
     options = ["--target", "50%", "--budget", "40s", "--json", "o.json"]
