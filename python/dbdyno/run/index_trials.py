@@ -44,12 +44,12 @@ from dbdyno.run.provisioners import Provisioners
 from dbdyno.run.statement_checks import prepare_on
 from dbdyno.runtime.worker import ask
 
-# Seconds that a window should last, and the most executions in it.
-_WINDOW_S, _MOST_EXECUTIONS = 0.15, 5000
+# Seconds that a window should last at first, if the first pairs differ little, and the most executions in it.
+_WINDOW_S, _LONG_WINDOW_S, _MOST_EXECUTIONS = 0.1, 0.6, 5000
 # Statements that take longer run once per window, without a warm-up.
 _SLOW_S = 0.5
 # Pairs of windows: at least, and at most unless the interval decides.
-_LEAST_PAIRS, _MOST_PAIRS = 3, 8
+_LEAST_PAIRS, _MOST_PAIRS = 3, 16
 _WRITE_PAIRS = 5
 # With weights, statements that take less than this share of the total are not worth an index.
 _NEGLIGIBLE_SHARE = 0.001
@@ -57,7 +57,7 @@ _CANDIDATES_PER_STATEMENT = 6
 _WRITTEN_ROWS = 1000
 # Pairs of indexes that are tried for a statement that no index helps alone.
 _MOST_TOGETHER = 4
-# The share of the time that one statement may take with one candidate.
+# The share of the time that one statement may always take with one candidate.
 _SHARE_OF_ONE = 0.1
 # The share of the time that is kept for measuring the chosen set and its costs.
 _KEPT_FOR_SET = 0.3
@@ -155,6 +155,7 @@ class _SystemTrials:
         self._began = self._trials_began = time.monotonic()
         self._budget_s = budget_s
         self._budget_bytes = budget_bytes
+        self._share_s = 0.0
         first = statements[0]
         self._engine = engine_of(first.compiled.cell.system.engine)
         self._catalog: JsonObject = _merged(each.cell.system.catalog for each in statements)
@@ -289,7 +290,10 @@ class _SystemTrials:
             if self._is_time_spent:
                 result.untried = [_definitions(each) for each in candidates[place:]]
                 break
+            # Half of what is left for each candidate, since several statements may use it.
+            self._share_s = self._left_s / (len(candidates) - place) / 2
             result.tried.append(self._try_one(lab, indexes))
+        self._share_s = 0.0
 
     def _try_together(self, lab: _Copies, candidates: Sequence[Sequence[Index]], result: Indexes) -> None:
         """Try indexes that may help only beside another one, such as one for each side of a join.
@@ -386,6 +390,9 @@ class _SystemTrials:
             return None
         pairs: list[list[float]] = []
         ms = known[0]
+        if ms <= _SLOW_S * 1e3:
+            # The first time fills the caches.
+            ms = lab.time(1, statement.compiled, ms, seed=0, writes=statement.facts.writes) or ms
         for number, before in enumerate(known[:_LEAST_PAIRS]):
             told = lab.time(1, statement.compiled, ms, seed=number, writes=statement.facts.writes)
             if told is None:
@@ -403,8 +410,11 @@ class _SystemTrials:
         began = time.monotonic()
         for number in range(_MOST_PAIRS):
             pair = [0.0, 0.0]
+            window_s = _WINDOW_S if number <= _LEAST_PAIRS else _LONG_WINDOW_S
             for side in (0, 1) if number % 2 == 0 else (1, 0):
-                told = lab.time(side, statement.compiled, ms[side], seed=number, writes=statement.facts.writes)
+                told = lab.time(
+                    side, statement.compiled, ms[side], seed=number, writes=statement.facts.writes, window_s=window_s
+                )
                 if told is None:
                     return []
                 pair[side] = ms[side] = told
@@ -412,7 +422,7 @@ class _SystemTrials:
             if number or max(ms) > _SLOW_S * 1e3:
                 pairs.append(pair)
                 statement.without_ms.append(pair[0])
-            is_over = time.monotonic() - began > max(self._budget_s * _SHARE_OF_ONE, 1.0)
+            is_over = time.monotonic() - began > max(self._budget_s * _SHARE_OF_ONE, self._share_s, 1.0)
             is_far = far_apart(pairs) is not None and max(pair) > _SLOW_S * 1e3
             if is_far or (len(pairs) >= _LEAST_PAIRS and (is_decided(pairs) or is_over)):
                 break
@@ -455,8 +465,13 @@ class _SystemTrials:
                 result.unmeasured_writes[table] = str(error)
 
     @property
+    def _left_s(self) -> float:
+        """Seconds that are left for single candidates."""
+        return (1 - _KEPT_FOR_SET) * self._budget_s - (time.monotonic() - self._trials_began)
+
+    @property
     def _is_time_spent(self) -> bool:
-        return time.monotonic() - self._trials_began > (1 - _KEPT_FOR_SET) * self._budget_s
+        return self._left_s <= 0
 
 
 class _Copies:
@@ -517,9 +532,11 @@ class _Copies:
         prepared = prepare_on(self._targets[1], list(statements.values()), self._provisioners)
         return {sql: list(plan) for sql, plan in prepared.engine.plans.items()}
 
-    def time(self, side: int, compiled: CompiledCell, ms: float, *, seed: int, writes: bool) -> float | None:
+    def time(
+        self, side: int, compiled: CompiledCell, ms: float, *, seed: int, writes: bool, window_s: float = _WINDOW_S
+    ) -> float | None:
         """Return the mean milliseconds of a statement on a copy; None if it fails. ``ms``: about how long it takes."""
-        executions = max(1, min(math.ceil(_WINDOW_S * 1e3 / max(ms, 1e-3)), _MOST_EXECUTIONS))
+        executions = max(1, min(math.ceil(window_s * 1e3 / max(ms, 1e-3)), _MOST_EXECUTIONS))
         warmup = 0 if ms > _SLOW_S * 1e3 else 1
         plan = compiled.trial_plan(self._targets[side], seed, analyzed=True)
         task = plan["task"] | {
