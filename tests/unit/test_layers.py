@@ -24,6 +24,7 @@ LAYERS = (
     "model",
     "runtime",
     "engines",
+    "trace",
     "experiment",
     "store",
     "analysis",

@@ -13,6 +13,7 @@ from typer.main import get_command
 
 from dbdyno.base.errors import DbdynoError, InputError
 from dbdyno.base.text import printable
+from dbdyno.cli.capture_command import capture, distil, trace
 from dbdyno.cli.completion import complete_systems
 from dbdyno.cli.cpu_command import cpu
 from dbdyno.cli.describe_command import describe, init, list_experiments
@@ -97,13 +98,15 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "upgrade": upgrade,
     "history": history,
     "noise": noise,
+    "capture": capture,
+    "distil": distil,
     "gate": gate,
     "baseline": baseline,
     "systems": list_systems,
     "check": check_command,
     "cache": cache,
 }
-_GROUPS = {"cpu": cpu, "store": store} | {
+_GROUPS = {"cpu": cpu, "store": store, "trace": trace} | {
     each.name: found for each in all_engines() if (found := each.commands()) is not None
 }
 # The help has groups and commands in this order.

@@ -10,6 +10,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
     "Measure": ("run", "try", "queries", "init", "tour"),
     "Understand": ("why", "tune", "show", "runs", "report", "list", "describe", "cpu", "predict"),
     "Compare": ("compare", "upgrade", "history", "noise"),
+    "Record": ("capture", "distil", "trace"),
     "CI": ("gate", "baseline"),
     "Engines": ("systems", "check", "sqlite", "duckdb", "web"),
     "Files": ("store", "cache"),
@@ -50,6 +51,15 @@ EXAMPLES: Mapping[str, tuple[str, str]] = {
         "gate queries.sql --system sqlite:app.db --fail-on scan:orders",
     ),
     "baseline": ("baseline release last", "baseline"),
+    "capture": (
+        "capture --from-log postgresql.csv -o day.trace",
+        "capture --from-statistics postgresql://me@host/shop -o day.trace",
+    ),
+    "distil": (
+        "distil day.trace -o my.sql --system postgresql://me@host/shop",
+        "run my.sql --mix --clients 8 --system postgresql://me@host/shop",
+    ),
+    "trace show": ("trace show day.trace", "trace show day.trace --top 20"),
     "systems": ("systems", "check postgresql:"),
     "check": ("check sqlite:", "check postgresql://me@host/test --allow-writes"),
     "cache": ("cache", "cache --clear"),

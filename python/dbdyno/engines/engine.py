@@ -7,7 +7,7 @@ but only measuring an engine needs its modules.
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 from dbdyno.base.errors import InputError
 from dbdyno.engines.sql_lexer import STANDARD, Syntax, Token, UnterminatedError, placeholders
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from dbdyno.engines.provisioner import Place, Provisioner
     from dbdyno.engines.server.facts import Server
     from dbdyno.engines.server.family import Family
+    from dbdyno.engines.statement_log import StatementLog
     from dbdyno.engines.string_rules import CaseRule, Column
     from dbdyno.engines.waits import WaitList
     from dbdyno.model.events.trial import TrialResult
@@ -397,6 +398,24 @@ class Engine:
     def findings(self, cells: "Sequence[Measured]") -> "list[Finding]":
         """Return the findings specific to this engine, of the kinds in :attr:`finding_kinds`."""
         return []
+
+    # Recording an application's statements.
+
+    log_forms: tuple[str, ...] = ()
+    """The forms of its logs of statements that dbdyno reads."""
+
+    statement_totals: str | None = None
+    """A query for its statistics of statements, as one JSON array; ``None``: it has none.
+
+    Each element has ``statement``, ``count``, ``total_ms``, ``rows``, and if known ``errors``.
+    """
+
+    def read_log(self, file: TextIO, place: str, form: str | None, prefix: str | None) -> "StatementLog":
+        """Read a log of its statements. ``place``: the file; ``prefix``: what begins each line. Raises InputError.
+
+        ``form``: one of :attr:`log_forms`; ``None``: recognize it.
+        """
+        raise InputError(place, f"dbdyno reads no log of {self.title}", "name PostgreSQL, MySQL or MariaDB")
 
     # Statements and plans.
 

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 from dbdyno.base.errors import InputError, SystemFailed
 from dbdyno.engines import engine_of
-from dbdyno.experiment.compile import compile_cell
-from dbdyno.experiment.design import make_cells
-from dbdyno.experiment.statements import statements_experiment
-from dbdyno.model.events.answers import Answer
+from dbdyno.experiment.distil.parameters import ColumnFacts
+from dbdyno.experiment.samples import MOST_VALUES
 from dbdyno.model.plan.system import SystemSpec
-from dbdyno.model.plan.tasks import AskTask
-from dbdyno.model.plan.worker_plan import WorkerPlan
-from dbdyno.run.provisioners import Provisioners
-from dbdyno.runtime.worker import ask
+from dbdyno.run.questions import questions
 
 _NAME = re.compile(r"[\w.$]+|\"[^\"]+\"|`[^`]+`|[\w.$\"`]+")
 _HINT = 'name an existing table and column, quoted as in SQL: `@"e mail" of "order"`'
@@ -37,13 +33,11 @@ def sample_column(
     question = engine.sample(table, column, most)
     if question is None:
         raise InputError(place, f"{engine.title} does not give values of a column", "give a range or a list")
-    experiment = statements_experiment(["select 1"], engine=system.engine)
-    compiled = compile_cell(experiment, make_cells(experiment, {}, [system]).cells[0])
-    with Provisioners(directory) as provisioners:
-        provisioner = provisioners.of(compiled)
-        provisioner.check(compiled)
-        with provisioner.ready(compiled, 0) as ready:
-            answer = _ask(AskTask(target=ready.target, sql=question), place, system)
+    with questions(system, directory) as answer_to:
+        try:
+            answer = answer_to(question)
+        except SystemFailed as error:
+            raise InputError(f"{system.name}: {place}", str(error), _HINT) from error
     values: list[Any] = json.loads(answer) if answer else []
     drawn = [each for each in values if isinstance(each, int | float | str) and not isinstance(each, bool)]
     if not drawn:
@@ -51,8 +45,22 @@ def sample_column(
     return drawn
 
 
-def _ask(task: AskTask, place: str, system: SystemSpec) -> str | None:
+def column_facts(answer: Callable[[str], str | None], engine: str, table: str, column: str) -> ColumnFacts | None:
+    """Describe a column; ``None`` if it doesn't exist or the engine doesn't return its values.
+
+    ``answer``: runs a query for one value.
+    """
+    question = engine_of(engine).sample(table, column, MOST_VALUES)
+    if question is None or not (_NAME.fullmatch(table) and _NAME.fullmatch(column)):
+        return None
     try:
-        return ask(WorkerPlan(task=task), Answer).answer
-    except SystemFailed as error:
-        raise InputError(f"{system.name}: {place}", str(error), _HINT) from error
+        sample = json.loads(answer(question) or "[]")
+        if not sample:
+            return None
+        ends: list[int | None] = [None, None]
+        if all(isinstance(each, int) and not isinstance(each, bool) for each in sample):
+            ends = [int(answer(f"select {end}({column}) from {table}") or 0) for end in ("min", "max")]  # noqa: S608
+        rows = int(answer(f"select count(*) from {table}") or 0)  # noqa: S608
+    except (SystemFailed, ValueError):
+        return None
+    return ColumnFacts(rows, ends[0], ends[1], sample)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from dbdyno.engines.classes import POWER_SAFE, PROCESS_SAFE
 from dbdyno.engines.engine import Json
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from dbdyno.engines.prefix_rules import PrefixRules
     from dbdyno.engines.server.facts import Server
     from dbdyno.engines.server.family import Family
+    from dbdyno.engines.statement_log import StatementLog
     from dbdyno.engines.string_rules import CaseRule, Column
     from dbdyno.model.events.trial import TrialResult
     from dbdyno.model.experiment.definition import Definition
@@ -54,6 +55,13 @@ class Mysql(ServerEngine):
         delimiter_command=True,
     )
     backslash_escapes = True
+    log_forms = ("general", "slow")
+    statement_totals = (
+        "select coalesce(json_arrayagg(json_object('statement', digest_text, 'count', count_star, "
+        "'total_ms', sum_timer_wait / 1e9, 'rows', sum_rows_sent + sum_rows_affected, 'errors', sum_errors)), '[]') "
+        "from performance_schema.events_statements_summary_by_digest "
+        "where schema_name = database() and digest_text is not null"
+    )
     password_variable = "MYSQL_PWD"  # noqa: S105
     check_settings: Mapping[str, str] = {"max_allowed_packet": "64M"}
     durability: Mapping[str, Mapping[str, str]] = {
@@ -174,6 +182,15 @@ class Mysql(ServerEngine):
         from dbdyno.engines.mysql.advice import MysqlServer
 
         return MysqlServer.of(result, clients)
+
+    def read_log(self, file: TextIO, place: str, form: str | None, prefix: str | None) -> "StatementLog":
+        """Read the general log or the slow query log."""
+        from dbdyno.base.errors import InputError
+        from dbdyno.engines.mysql.statement_log import read_log
+
+        if prefix is not None:
+            raise InputError("--log-line-prefix", "logs of MySQL have no prefix", "leave it out")
+        return read_log(file, place, form)
 
     def waits(self, product: str) -> WaitList | None:
         """Return the list of states and instruments."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from dbdyno.engines.classes import POWER_SAFE, PROCESS_SAFE
 from dbdyno.engines.engine import Json
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from dbdyno.engines.server.family import Family, Job
     from dbdyno.engines.server.programs import Installation
     from dbdyno.engines.server.settings import ServerSettings
+    from dbdyno.engines.statement_log import StatementLog
     from dbdyno.engines.string_rules import CaseRule, Column
     from dbdyno.model.events.trial import TrialResult
     from dbdyno.model.experiment.definition import Definition
@@ -60,6 +61,12 @@ class Postgresql(ServerEngine):
         returns_end_lines=True,
     )
     parameter_prefix = "$"
+    log_forms = ("csvlog", "jsonlog", "stderr")
+    statement_totals = (
+        "select coalesce(json_agg(json_build_object('statement', query, 'count', calls, 'total_ms', total_exec_time, "
+        "'rows', rows)), '[]')::text from pg_stat_statements "
+        "where dbid = (select oid from pg_database where datname = current_database()) and calls > 0"
+    )
     backslash_escapes = True
     password_variable = "PGPASSWORD"  # noqa: S105
     durability: Mapping[str, Mapping[str, str]] = {
@@ -198,6 +205,12 @@ class Postgresql(ServerEngine):
         from dbdyno.engines.postgresql.advice import PostgresqlServer
 
         return PostgresqlServer.of(result, clients)
+
+    def read_log(self, file: TextIO, place: str, form: str | None, prefix: str | None) -> "StatementLog":
+        """Read its server log."""
+        from dbdyno.engines.postgresql.statement_log import read_log
+
+        return read_log(file, place, form, prefix)
 
     def waits(self, product: str) -> WaitList | None:
         """Return the list of wait events. Names such as `WALSync` and `WalSync` differ only in case."""

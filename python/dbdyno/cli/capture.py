@@ -1,0 +1,220 @@
+"""`dbdyno capture`, `dbdyno trace show` and `dbdyno distil`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+from rich.text import Text
+
+from dbdyno.base.console import Console
+from dbdyno.base.errors import InputError
+from dbdyno.base.numbers import figure, percent, whole
+from dbdyno.base.text import shortened
+from dbdyno.engines import engine_of
+from dbdyno.engines.url import parse_url
+from dbdyno.report.export import check_writable, write_text
+from dbdyno.trace.header import Header
+from dbdyno.trace.values import key_path
+
+if TYPE_CHECKING:
+    from dbdyno.experiment.distil.parameters import ColumnFacts, Describe
+
+_SHOWN_ERRORS = 5
+# Of the columns of a statement's figures.
+_NUMBERS_WIDTH = 62
+_SHORTEST = 30
+
+
+@dataclass(frozen=True)
+class CaptureOptions:
+    """What to record, and where to. ``keep``: whether to keep values."""
+
+    output: str
+    logs: Sequence[str]
+    statistics: str | None
+    log_format: str | None
+    log_line_prefix: str | None
+    keep: bool = False
+
+
+def capture_trace(options: CaptureOptions) -> None:
+    """Record a trace, and print what it contains. Raises DbdynoError."""
+    from dbdyno.trace.capture import LogOptions, record_logs, record_totals
+    from dbdyno.trace.parquet import arrow
+
+    if bool(options.logs) == (options.statistics is not None):
+        hint = "give `--from-log FILE`, or `--from-statistics URL`"
+        raise InputError("capture", "give one source to record from", hint)
+    arrow()
+    check_writable(options.output, "--output")
+    output = Path(options.output)
+    if options.statistics is None:
+        header = record_logs(
+            [Path(each) for each in options.logs],
+            output,
+            LogOptions(options.keep, options.log_format, options.log_line_prefix),
+        )
+    else:
+        given = {"--log-format": options.log_format, "--log-line-prefix": options.log_line_prefix}
+        for option, value in given.items():
+            if value is not None:
+                raise InputError(option, "it applies to logs only", "leave it out")
+        if options.keep:
+            raise InputError("--values", "statistics contain no values", "leave it out")
+        header = record_totals(*_totals(options.statistics), output, options.statistics)
+    console = Console()
+    console.print(f"{output}: {_contents(header)}", soft_wrap=True)
+    if header.ordered and header.values == "hashed":
+        note = f"Values are recorded as keyed hashes. {key_path(output)} has the key: don't share it with the trace."
+        console.print(note, soft_wrap=True)
+
+
+def _totals(url: str) -> tuple[str, str]:
+    """Return the engine of a server, and its statistics of statements. Raises InputError."""
+    from dbdyno.base.errors import SystemFailed
+    from dbdyno.run.questions import questions
+
+    system = parse_url(url)
+    engine = engine_of(system.engine)
+    if engine.statement_totals is None or not system.host:
+        raise InputError(url, "not a server with statistics of statements", "name PostgreSQL, MySQL or MariaDB")
+    with questions(system) as answer:
+        try:
+            return engine.name, answer(engine.statement_totals) or "[]"
+        except SystemFailed as error:
+            hint = "enable pg_stat_statements, or performance_schema"
+            raise InputError(url, f"its statistics of statements can't be read: {error}", hint) from error
+
+
+def _contents(header: Header) -> str:
+    number = f"{whole(header.statements)} {'statement' if header.statements == 1 else 'statements'}"
+    if not header.ordered:
+        return f"{number}, as totals"
+    of = f"{number} of {whole(header.sessions)} {'session' if header.sessions == 1 else 'sessions'}"
+    return of if header.seconds is None else f"{of} in {figure(header.seconds)} s"
+
+
+def print_trace(file: str, top: int, json_file: Path | None) -> None:
+    """Print what a trace contains. Raises InputError, ExtraMissing."""
+    from dbdyno.trace.reading import open_trace
+    from dbdyno.trace.summary import StatementTotals, summarize
+
+    if json_file is not None:
+        check_writable(json_file, "--json")
+    trace = open_trace(Path(file))
+    summary = summarize(trace)
+    header, console = trace.header, Console()
+    console.print(Text.assemble((file, "bold"), f"   {header.source}, {_contents(header)}"), soft_wrap=True)
+    kept = "values are kept" if header.values == "kept" else "no values, only keyed hashes"
+    if header.ordered:
+        console.print(f"Recorded {header.begun}; {whole(summary.transactions)} transactions; {kept}.", soft_wrap=True)
+    if header.dropped:
+        console.print(f"! {whole(header.dropped)} statements were dropped, because recording was too slow.")
+    total = summary.duration_ns
+
+    def share(each: StatementTotals) -> float:
+        return each.duration_ns / total if total else each.count / max(header.statements, 1)
+
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    heads = ("time" if total else "share", "count", "mean ms", "p50 ms", "p99 ms", "rows", "errors")
+    for head in heads:
+        table.add_column(head, justify="right", no_wrap=True)
+    table.add_column("statement", no_wrap=True)
+    for each in summary.statements[:top]:
+        times = (each.mean_ms, each.percentile_ms(50), each.percentile_ms(99))
+        table.add_row(
+            percent(share(each)),
+            whole(each.count),
+            *("" if time is None else figure(time) for time in times),
+            whole(each.rows) if each.rows else "",
+            whole(each.errors) if each.errors else "",
+            Text(shortened(each.text, max(console.width - _NUMBERS_WIDTH, _SHORTEST))),
+        )
+    console.print(table)
+    if len(summary.statements) > top:
+        rest = sum(share(each) for each in summary.statements[top:])
+        console.print(f"{whole(len(summary.statements) - top)} more statements have {percent(rest)}.")
+    if summary.errors:
+        words = ", ".join(f"{code} {whole(count)}" for code, count in summary.errors.most_common(_SHOWN_ERRORS))
+        console.print(f"Errors: {words}")
+    if json_file is not None:
+        statements: list[dict[str, Any]] = [
+            {
+                "statement": each.text,
+                "share": share(each),
+                "count": each.count,
+                "duration_ns": each.duration_ns,
+                "rows": each.rows,
+                "errors": each.errors,
+                "mean_ms": each.mean_ms,
+                "p50_ms": each.percentile_ms(50),
+                "p99_ms": each.percentile_ms(99),
+            }
+            for each in summary.statements
+        ]
+        document = {"header": asdict(header), "errors": dict(summary.errors), "statements": statements}
+        write_text(json_file, json.dumps(document, indent=2) + "\n")
+
+
+def distil_trace(
+    file: str, output: str, systems: Sequence[str], directory: str | None, *, think: bool, top: int
+) -> None:
+    """Write a workload of a trace. Raises DbdynoError."""
+    from dbdyno.experiment.distil.parameters import Chooser
+    from dbdyno.experiment.distil.units import recognize
+    from dbdyno.experiment.distil.workload import WorkloadWriter
+    from dbdyno.experiment.mix import mix_experiment
+    from dbdyno.experiment.queries import read_statements
+    from dbdyno.trace.reading import open_trace
+    from dbdyno.trace.values import known_key
+
+    if not output.lower().endswith(".sql"):
+        raise InputError(f"--output {output}", "its name does not end in `.sql`", "name a .sql file")
+    check_writable(output, "--output")
+    trace = open_trace(Path(file))
+    engine = trace.header.engine
+    units = recognize(trace)
+    with _database(systems, engine, directory) as describe:
+        chooser = Chooser(describe, known_key(Path(file)))
+        workload = WorkloadWriter(trace.header, trace.texts, chooser, file, think=think, top=top).write(units)
+    # What was written must be what `dbdyno run --mix` reads.
+    mix_experiment(read_statements(workload.text, output, engine), {}, output, engine)
+    write_text(output, workload.text)
+    number = f"{workload.transactions} {'transaction' if workload.transactions == 1 else 'transactions'}"
+    of = "time" if units.duration_ns else "statements"
+    console = Console()
+    console.print(f"{output}: {number}, {percent(workload.covered)} of the recorded {of}", soft_wrap=True)
+    shown = systems[0] if systems else "URL"
+    console.print(f"dbdyno run {output} --mix --clients {workload.clients} --system {shown}", soft_wrap=True)
+
+
+@contextmanager
+def _database(systems: Sequence[str], engine: str, directory: str | None) -> Iterator[Describe | None]:
+    """Provide a function that describes columns of the database; None without one. Raises DbdynoError."""
+    from dbdyno.run.column_samples import column_facts
+    from dbdyno.run.questions import questions
+
+    if not systems:
+        yield None
+        return
+    if len(systems) > 1:
+        raise InputError("--system", "several systems are named", "name the database that the application used")
+    system = parse_url(systems[0])
+    if system.engine != engine:
+        problem = f"the trace has statements of {engine_of(engine).title}"
+        raise InputError(f"--system {systems[0]}", problem, "name a database of this engine")
+    with questions(system, directory) as answer:
+        known: dict[tuple[str, str], ColumnFacts | None] = {}
+
+        def describe(table: str, column: str) -> ColumnFacts | None:
+            if (table, column) not in known:
+                known[table, column] = column_facts(answer, engine, table, column)
+            return known[table, column]
+
+        yield describe

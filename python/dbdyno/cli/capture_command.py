@@ -1,0 +1,74 @@
+"""The commands about an application's own load: record it, show it, and make an experiment of it."""
+
+from typing import Annotated, Literal
+
+import typer
+
+from dbdyno.cli.options import DirOption, JsonOption, SystemOption
+
+trace = typer.Typer(name="trace", help="Show what an application sent to its database.")
+
+_OUTPUT = typer.Option("--output", "-o", metavar="FILE", help="The file to write")
+TraceArgument = Annotated[str, typer.Argument(metavar="TRACE", help="A trace, as `dbdyno capture` writes it")]
+
+
+@trace.callback()
+def _of_traces() -> None:
+    pass
+
+
+@trace.command("show")
+def show_trace(
+    file: TraceArgument,
+    top: Annotated[int, typer.Option("--top", min=1, help="Number of statements to show")] = 10,
+    json: JsonOption = None,
+) -> None:
+    """Show what a trace contains: when it was recorded, its statements by share of time, and its errors."""
+    from dbdyno.cli.capture import print_trace
+
+    print_trace(file, top, json)
+
+
+def capture(
+    output: Annotated[str, _OUTPUT],
+    from_log: Annotated[
+        list[str] | None,
+        typer.Option("--from-log", metavar="FILE", help="A log of statements; repeatable, oldest first"),
+    ] = None,
+    from_statistics: Annotated[
+        str | None,
+        typer.Option("--from-statistics", metavar="URL", help="A server with pg_stat_statements or performance_schema"),
+    ] = None,
+    log_format: Annotated[
+        str | None,
+        typer.Option("--log-format", help="csvlog, jsonlog, stderr, general or slow (recognized)"),
+    ] = None,
+    log_line_prefix: Annotated[
+        str | None, typer.Option("--log-line-prefix", help="PostgreSQL's setting of a stderr log ('%m [%p] ')")
+    ] = None,
+    values: Annotated[
+        Literal["hash", "keep"], typer.Option("--values", help="Record a keyed hash of each value, or the values")
+    ] = "hash",
+) -> None:
+    """Record an application's statements as a trace: from a server's log, or from its statistics of statements."""
+    from dbdyno.cli.capture import CaptureOptions, capture_trace
+
+    capture_trace(
+        CaptureOptions(output, from_log or [], from_statistics, log_format, log_line_prefix, keep=values == "keep")
+    )
+
+
+def distil(
+    file: TraceArgument,
+    output: Annotated[str, _OUTPUT],
+    system: SystemOption = None,
+    think: Annotated[
+        Literal["recorded", "none"], typer.Option("--think", help="Pauses of clients: as recorded, or none")
+    ] = "recorded",
+    top: Annotated[int, typer.Option("--top", min=1, help="Number of transactions and statements to keep")] = 50,
+    directory: DirOption = None,
+) -> None:
+    """Make a workload of a trace, as a .sql file that `dbdyno run --mix` runs: transactions, weights, parameters."""
+    from dbdyno.cli.capture import distil_trace
+
+    distil_trace(file, output, system or [], directory, think=think == "recorded", top=top)

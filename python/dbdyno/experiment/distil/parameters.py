@@ -1,0 +1,191 @@
+"""Choose the values of a parameter: a column of the database, a range or a list, with the skew of recorded values."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dbdyno.experiment.distil.skew import Skew, distinct_values, fitted_skew
+from dbdyno.experiment.distil.units import Counts
+from dbdyno.experiment.distil.uses import Role, Use
+from dbdyno.trace.values import Values, read_value
+
+# Lists of so many different values, or fewer, are written with the share of each.
+_LISTED = 20
+_LIST_LENGTH = 40
+_FEWEST_COMPARED = 20
+_INT_32 = 2**31 - 1
+_NEW_KEYS = 1_000_000_000
+_MADE_UP_STRINGS = 100
+_LONGEST_STRING = 200
+_WORDS = ("null", "true", "false")
+_FREQUENT = 200
+_VERBS: Mapping[Role, str] = {
+    "equals": "compared with", "range": "compared with", "pattern": "compared with", "inserted": "inserted into",
+    "set": "assigned to", "limit": "limit", "other": "used with",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ColumnFacts:
+    """A column of the database. ``sample``: values of random rows; ``rows``: of its table; least and greatest value."""
+
+    rows: int
+    least: int | None
+    greatest: int | None
+    sample: Sequence[Any]
+
+    @property
+    def is_unique(self) -> bool:
+        """Whether no two rows of the sample have the same value."""
+        return len(self.sample) > 1 and len(set(self.sample)) == len(self.sample)
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether it holds all, or nearly all, integers between its least and its greatest value."""
+        if self.least is None or self.greatest is None:
+            return False
+        return self.is_unique and self.greatest - self.least + 1 <= 1.1 * self.rows
+
+
+Describe = Callable[[str, str], ColumnFacts | None]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The values of a parameter as a .sql file has them, and what they rest on."""
+
+    words: str
+    because: str
+
+
+@dataclass(frozen=True)
+class Chooser:
+    """Chooses values. ``describe``: asks the database for a column; ``key``: of the trace, to compare hashes."""
+
+    describe: Describe | None
+    key: bytes | None
+
+    def choose(self, use: Use, counts: Counts) -> Chosen:
+        """Choose the values of a parameter."""
+        known = {text: number for text, number in counts.by_value.items() if text != "unknown"}
+        kept = Counter({text: number for text, number in known.items() if read_value(text).literal is not None})
+        if known and len(known) == len(kept):
+            if set(kept) <= set(_WORDS):
+                return Chosen(_weighted(kept), "recorded")
+            if len(kept) <= _LISTED:
+                return Chosen(_weighted(kept), "the recorded values")
+        facts = self.describe(use.table, use.column) if self.describe and use.table and use.column else None
+        uses = sorted(known.values(), reverse=True)
+        if facts is not None:
+            return self._from_column(use, facts, known, uses, counts)
+        if known and len(known) == len(kept):
+            return _from_kept(kept, uses)
+        return _made_up(use, known, uses, counts)
+
+    def _from_column(
+        self, use: Use, facts: ColumnFacts, known: dict[str, int], uses: Sequence[int], counts: Counts
+    ) -> Chosen:
+        column = f"{use.table}.{use.column}"
+        if use.role == "inserted" and facts.is_unique and facts.greatest is not None:
+            end = _INT_32 if facts.greatest < _INT_32 // 2 else facts.greatest + _NEW_KEYS
+            return Chosen(f"{facts.greatest + 1}..{end}", f"new values: {column} has no value twice")
+        distinct = facts.rows if facts.is_unique else max(distinct_values(uses), 1)
+        skew = fitted_skew(uses, max(distinct, len(uses))) if counts.share == 1 else None
+        because = self._compared(use.role, column, facts, known)
+        if facts.is_dense:
+            return Chosen(f"{facts.least}..{facts.greatest}{_words(skew)}", because + _reason(skew, uses))
+        return Chosen(f"@{use.column} of {use.table}{_words(skew)}", because + _reason(skew, uses))
+
+    def _compared(self, role: Role, column: str, facts: ColumnFacts, known: dict[str, int]) -> str:
+        """Say how many of the recorded values are in a column, if that can be known."""
+        if self.key is None or len(facts.sample) < min(facts.rows, _FEWEST_COMPARED):
+            return f"{_VERBS[role]} {column}"
+        values = Values(self.key)
+        present = {values.of(each) for each in facts.sample}
+        hashed = [text for text in known if text not in _WORDS]
+        found = sum(text in present for text in hashed)
+        expected = len(facts.sample) / max(facts.rows, 1)
+        if not hashed or expected < 1 or found == 0:
+            return f"{_VERBS[role]} {column}"
+        return f"{found / len(hashed):.0%} of the recorded values are in {column}"
+
+
+def _words(skew: Skew | None) -> str:
+    return "" if skew is None else f" zipf {skew.exponent:.2g}"
+
+
+def _reason(skew: Skew | None, uses: Sequence[int]) -> str:
+    if not uses:
+        return "; no recorded values"
+    if len(uses) == 1:
+        return "; always the same value"
+    if skew is None:
+        return f"; {len(uses):,} different values, used about equally"
+    return f"; {len(uses):,} different values, exponent {skew.exponent:.2g} [{skew.low:.2g}, {skew.high:.2g}]"
+
+
+def _weighted(kept: Counter[str]) -> str:
+    """Return a list in which each value is as often as its share."""
+    total = kept.total()
+    length = min(_LIST_LENGTH, total) if len(kept) > 1 else 1
+    listed: list[str] = []
+    for text, number in kept.most_common():
+        listed += [text] * max(round(length * number / total), 1)
+    return ", ".join(listed)
+
+
+def _from_kept(kept: Counter[str], uses: Sequence[int]) -> Chosen:
+    """Choose from many recorded values."""
+    kinds = {read_value(text).kind for text in kept if text not in _WORDS}
+    skew = fitted_skew(uses, max(distinct_values(uses), len(uses)))
+    because = "the recorded values" + _reason(skew, uses)
+    plain = [text.strip("'") for text in kept if text not in _WORDS]
+    if kinds == {"integer"}:
+        numbers = [int(each) for each in plain]
+        return Chosen(f"{min(numbers)}..{max(numbers)}{_words(skew)}", because)
+    if kinds <= {"integer", "number"}:
+        decimals = [float(each) for each in plain]
+        return Chosen(f"{min(decimals)!r}..{max(decimals)!r}", because)
+    frequent = [text for text, _ in kept.most_common(_FREQUENT) if text not in _WORDS]
+    share = sum(kept[text] for text in frequent) / kept.total()
+    words = ", ".join(each if each.startswith("'") else f"'{each}'" for each in frequent)
+    return Chosen(words + _words(skew), f"{because}; the most frequent, {share:.0%} of all uses")
+
+
+def _made_up(use: Use, known: dict[str, int], uses: Sequence[int], counts: Counts) -> Chosen:
+    """Choose values of the recorded type and length; nothing else is known of them."""
+    if use.role == "limit":
+        return Chosen("10", "made up: the recorded number is not kept")
+    kinds: Counter[str] = Counter()
+    lengths: Counter[int] = Counter()
+    words: Counter[str] = Counter()
+    for text, number in known.items():
+        if text in _WORDS:
+            words[text] += number
+            continue
+        value = read_value(text)
+        kinds[value.kind] += number
+        lengths[value.length] += number
+    if words and not kinds:
+        return Chosen(_weighted(words), "recorded")
+    kind = kinds.most_common(1)[0][0] if kinds else "integer"
+    length = min(lengths.most_common(1)[0][0], _LONGEST_STRING) if lengths else 1
+    distinct = round(distinct_values(uses) / counts.share) if uses else 1000
+    skew = fitted_skew(uses, max(distinct, len(uses), 2)) if counts.share == 1 else None
+    because = f"made up: {kind} of up to {length} characters" + _reason(skew, uses)
+    match kind:
+        case "integer":
+            return Chosen(f"1..{max(distinct, 1)}{_words(skew)}", because)
+        case "number":
+            return Chosen(f"0.0..{float(10 ** min(length, 12) - 1)!r}", because)
+        case "date":
+            return Chosen("2024-01-01..2024-12-31", because)
+    return Chosen(_strings(min(distinct, _MADE_UP_STRINGS), length) + _words(skew), because)
+
+
+def _strings(count: int, length: int) -> str:
+    texts = (f"{number:x}".rjust(length, "x")[-max(length, 1) :] for number in range(count))
+    return ", ".join(f"'{each}'" for each in dict.fromkeys(texts))

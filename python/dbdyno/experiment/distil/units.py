@@ -1,0 +1,296 @@
+"""Recognize an application's transactions: equal sequences of statements of its sessions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from dbdyno.trace.header import begins_transaction, ends_transaction
+from dbdyno.trace.parquet import Batch
+from dbdyno.trace.reading import Trace
+
+# Statements of a transaction; more are a batch job, of which a workload has no use.
+_LONGEST = 2000
+_LONGEST_BODY = 4
+_MOST_UNITS = 20_000
+# Values kept per parameter. Above, a random half of the values is dropped, with all their executions.
+_MOST_VALUES = 20_000
+_RUNNABLE = frozenset(
+    ("call", "delete", "insert", "merge", "release", "replace", "rollback", "savepoint", "select", "table", "update",
+     "values", "with")
+)  # fmt: skip
+# A session that pauses longer is idle.
+_IDLE_US = 60_000_000
+# Between two executions of a loop, an application does little.
+_LOOP_US = 5_000
+
+
+@dataclass
+class Counts:
+    """How often each value was used. ``drawn``: whether rare values were dropped at random; ``total``: all uses."""
+
+    by_value: Counter[str] = field(default_factory=Counter)
+    total: int = 0
+    share: float = 1.0
+
+    def add(self, value: str, count: int = 1) -> None:
+        """Add uses of a value."""
+        self.total += count
+        if self.share < 1 and _place(value) >= self.share:
+            return
+        self.by_value[value] += count
+        if len(self.by_value) > _MOST_VALUES:
+            self.share /= 2
+            kept = {each: number for each, number in self.by_value.items() if _place(each) < self.share}
+            self.by_value = Counter(kept)
+
+
+def _place(value: str) -> float:
+    """Return a number from 0 to 1 that depends on a value only."""
+    return (hash(("place", value)) & 0xFFFFFFFF) / 2**32
+
+
+@dataclass
+class Slot:
+    """A statement at a place of a transaction. ``gaps_us``: the time before it, in total, and how often it counts."""
+
+    statement: int
+    values: list[Counts] = field(default_factory=list)
+    gap_us: int = 0
+    executions: int = 0
+    duration_ns: int = 0
+    # For each value of the transaction, how often it equaled the earlier value of this number.
+    equals: list[Counter[int]] = field(default_factory=list)
+
+
+@dataclass
+class Item:
+    """Statements that follow one another: once, or in a loop. ``repeats``: how often in a transaction, and its uses."""
+
+    slots: list[Slot]
+    repeats: Counter[int] = field(default_factory=Counter)
+
+    @property
+    def mean_repeats(self) -> float:
+        """The mean number of repetitions."""
+        return sum(number * count for number, count in self.repeats.items()) / max(self.repeats.total(), 1)
+
+
+@dataclass
+class Unit:
+    """A transaction of the application, or a statement outside of transactions.
+
+    ``is_transaction``: it begins and ends; ``rolled_back``: the application ends it with a rollback. ``after_us``: the
+    pauses of the client after it, ``pauses`` of them; ``after_squares``: the sum of their squares. ``again``: how often
+    it directly followed itself in a session.
+    """
+
+    items: list[Item]
+    is_transaction: bool
+    rolled_back: bool = False
+    count: int = 0
+    duration_ns: int = 0
+    after_us: float = 0.0
+    after_squares: float = 0.0
+    pauses: int = 0
+    again: int = 0
+
+    @property
+    def mean_run(self) -> float:
+        """How often it is executed in a row, on average."""
+        return self.count / max(self.count - self.again, 1)
+
+    @property
+    def slots(self) -> list[Slot]:
+        """All statements, those of loops once."""
+        return [slot for item in self.items for slot in item.slots]
+
+
+@dataclass
+class Units:
+    """The transactions of a trace. ``left_out``: executions of statements that a workload can't contain, by text.
+
+    ``failed``: transactions that failed or were not finished; ``busy_us``: how long all sessions worked or paused.
+    """
+
+    units: list[Unit]
+    left_out: Counter[str]
+    failed: int
+    busy_us: int
+    duration_ns: int
+
+
+@dataclass
+class _Executed:
+    statement: int
+    start: int | None
+    duration_ns: int
+    failed: bool
+    values: Sequence[str]
+    count: int = 1
+
+    @property
+    def end(self) -> int | None:
+        return None if self.start is None else self.start + self.duration_ns // 1000
+
+
+@dataclass
+class _Session:
+    open: list[_Executed] = field(default_factory=list)
+    transaction: int | None = None
+    last: Unit | None = None
+    last_end: int | None = None
+
+
+def recognize(trace: Trace) -> Units:
+    """Read a trace to its end, in bounded memory. Raises InputError."""
+    return _Recognizer(trace).read()
+
+
+class _Recognizer:
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self._units: dict[object, Unit] = {}
+        self._sessions: dict[int, _Session] = {}
+        self._controls: list[str] = []
+        self._result = Units([], Counter(), 0, 0, 0)
+
+    def read(self) -> Units:
+        for batch in self._trace.batches:
+            self._controls += [_control(text) for text in self._trace.texts[len(self._controls) :]]
+            self._add(batch)
+        for session in self._sessions.values():
+            if session.open:
+                self._result.failed += 1
+        self._result.units = sorted(self._units.values(), key=lambda each: (-each.duration_ns, -each.count))
+        return self._result
+
+    def _add(self, batch: Batch) -> None:
+        columns = (batch.session, batch.transaction, batch.statement, batch.start, batch.duration_ns, batch.error)
+        for number, transaction, statement, start, duration, error, values, count in zip(
+            *columns, batch.values, batch.count, strict=True
+        ):
+            session = self._sessions.get(number)
+            if session is None:
+                session = self._sessions[number] = _Session()
+            each = _Executed(statement, start, duration or 0, error is not None, values, count)
+            self._result.duration_ns += each.duration_ns
+            if session.open and transaction != session.transaction:
+                # A new transaction began without an end of the last one.
+                self._result.failed += 1
+                session.open = []
+            session.transaction = transaction
+            if transaction is None:
+                self._finish(session, [each], is_transaction=False)
+                continue
+            session.open.append(each)
+            if self._controls[statement] == "end":
+                executed, session.open = session.open, []
+                self._finish(session, executed, is_transaction=True)
+
+    def _finish(self, session: _Session, executed: list[_Executed], *, is_transaction: bool) -> None:
+        begin, end = executed[0].start, executed[-1].end
+        controls = self._controls
+        last = self._trace.texts[executed[-1].statement].lower()
+        rolled_back = is_transaction and last.startswith(("rollback", "abort"))
+        inner = []
+        for each in executed:
+            kind = controls[each.statement]
+            if kind == "no":
+                self._result.left_out[self._trace.texts[each.statement]] += each.count
+            elif kind == "":
+                inner.append(each)
+        pause = self._pause(session, begin)
+        unit = None
+        if any(each.failed for each in executed) or len(inner) > _LONGEST:
+            self._result.failed += 1
+        elif inner:
+            duration = sum(each.duration_ns for each in executed)
+            unit = self._unit(inner, duration, is_transaction=is_transaction, rolled_back=rolled_back)
+        if session.last is not None and pause is not None:
+            session.last.after_us += pause
+            session.last.after_squares += pause * pause
+            session.last.pauses += 1
+            if unit is session.last and not is_transaction and pause < _LOOP_US:
+                unit.again += 1
+        if begin is not None and end is not None:
+            self._result.busy_us += end - begin + max(pause or 0, 0)
+        session.last, session.last_end = unit, end
+
+    def _pause(self, session: _Session, begin: int | None) -> int | None:
+        if begin is None or session.last_end is None:
+            return None
+        # Negative because of the log's resolution: on average, it doesn't change the pauses.
+        pause = begin - session.last_end
+        return pause if pause <= _IDLE_US else None
+
+    def _unit(self, inner: list[_Executed], duration: int, *, is_transaction: bool, rolled_back: bool) -> Unit | None:
+        groups = loops([each.statement for each in inner])
+        shape = tuple((body, repeats > 1) for body, repeats in groups)
+        key = (is_transaction, rolled_back, shape)
+        unit = self._units.get(key)
+        if unit is None:
+            if len(self._units) >= _MOST_UNITS:
+                self._result.left_out["(rare transactions)"] += 1
+                return None
+            items = [Item([Slot(statement) for statement in body]) for body, _ in shape]
+            unit = self._units[key] = Unit(items, is_transaction, rolled_back)
+        unit.count += 1 if is_transaction else inner[0].count
+        unit.duration_ns += duration
+        _record(unit, inner, [repeats for _, repeats in groups])
+        return unit
+
+
+def _record(unit: Unit, inner: Sequence[_Executed], repeats: Sequence[int]) -> None:
+    """Add the values and pauses of one execution of a transaction."""
+    at = 0
+    seen: dict[str, int] = {}
+    number = 0
+    before: int | None = None
+    for item, repeated in zip(unit.items, repeats, strict=True):
+        item.repeats[repeated] += 1
+        for iteration in range(repeated):
+            for slot in item.slots:
+                each = inner[at]
+                at += 1
+                slot.executions += each.count
+                slot.duration_ns += each.duration_ns
+                if before is not None and each.start is not None:
+                    slot.gap_us += each.start - before
+                before = each.end
+                while len(slot.values) < len(each.values):
+                    slot.values.append(Counts())
+                    slot.equals.append(Counter())
+                for place, value in enumerate(each.values):
+                    slot.values[place].add(value, each.count)
+                    if iteration == 0:
+                        slot.equals[place][seen.setdefault(value, number)] += 1
+                        number += 1
+
+
+def loops(sequence: Sequence[int]) -> list[tuple[tuple[int, ...], int]]:
+    """Divide a sequence into bodies and how often each is repeated, such as `a b b b c` into a, 3 times b, and c."""
+    found: list[tuple[tuple[int, ...], int]] = []
+    at = 0
+    while at < len(sequence):
+        best: tuple[tuple[int, ...], int] = ((sequence[at],), 1)
+        for size in range(1, _LONGEST_BODY + 1):
+            body = tuple(sequence[at : at + size])
+            repeats, end = 1, at + size
+            while len(body) == size and tuple(sequence[end : end + size]) == body:
+                repeats, end = repeats + 1, end + size
+            if repeats > 1 and repeats * size > best[1] * len(best[0]):
+                best = (body, repeats)
+        found.append(best)
+        at += best[1] * len(best[0])
+    return found
+
+
+def _control(text: str) -> str:
+    """Return `begin`, `end`, `no` for a statement that a workload can't contain, or an empty string."""
+    if begins_transaction(text):
+        return "begin"
+    if ends_transaction(text):
+        return "end"
+    return "" if text.split(maxsplit=1)[0].lower() in _RUNNABLE else "no"

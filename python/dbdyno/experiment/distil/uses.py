@@ -1,0 +1,147 @@
+"""Find out what the parameters of a statement are compared with, inserted into, or set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from dbdyno.base.sql_tree import VALUE, sql_tree
+from dbdyno.engines import engine_of
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+Role = Literal["equals", "range", "pattern", "inserted", "set", "limit", "other"]
+
+
+@dataclass(frozen=True)
+class Use:
+    """What a parameter is for. ``table``, ``column``: as the statement names them, empty if unknown."""
+
+    role: Role = "other"
+    table: str = ""
+    column: str = ""
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """A statement: ``name``, such as `update orders`, and the use of each `?`."""
+
+    name: str
+    uses: Sequence[Use]
+
+
+def parse_uses(text: str, engine: str) -> Parsed:
+    """Parse a statement with `?`. What can't be parsed has parameters of unknown use."""
+    places = engine_of(engine).placeholders(text)
+    pieces, start = [], 0
+    for number, each in enumerate(places, 1):
+        pieces += [text[start : each.start], f"{VALUE}{number}"]
+        start = each.end
+    grammar = engine_of(engine).grammar
+    verb = text.split(maxsplit=1)[0].lower()
+    tree = sql_tree("".join([*pieces, text[start:]]), grammar) if grammar else None
+    if tree is None:
+        return Parsed(verb, [Use()] * len(places))
+    found = {}
+    from sqlglot import exp
+
+    for column in tree.find_all(exp.Column):
+        if column.name.startswith(VALUE) and not column.table:
+            found[int(column.name.removeprefix(VALUE))] = _use(column, str(grammar))
+    table = next((each.name for each in _tables(tree)), "")
+    return Parsed(f"{verb} {table}".strip(), [found.get(number, Use()) for number in range(1, len(places) + 1)])
+
+
+def _tables(tree: exp.Expr) -> Sequence[exp.Table]:
+    from sqlglot import exp
+
+    with_ = {each.alias for each in tree.find_all(exp.CTE)}
+    return [each for each in tree.find_all(exp.Table, bfs=False) if each.name and each.name not in with_]
+
+
+def _use(column: exp.Column, grammar: str) -> Use:
+    from sqlglot import exp
+
+    node: exp.Expr = column
+    parent = node.parent
+    while isinstance(parent, exp.Paren | exp.Cast | exp.Neg | exp.Tuple) and not isinstance(parent.parent, exp.Values):
+        node, parent = parent, parent.parent
+    inserted = _inserted(column, grammar)
+    if inserted is not None:
+        return inserted
+    if isinstance(parent, exp.Limit | exp.Offset | exp.Fetch):
+        return Use("limit")
+    return _compared(node, parent, grammar)
+
+
+def _compared(node: exp.Expr, parent: exp.Expr | None, grammar: str) -> Use:
+    from sqlglot import exp
+
+    match parent:
+        case exp.EQ() | exp.NullSafeEQ():
+            other = parent.expression if parent.this is node else parent.this
+            is_set = isinstance(parent.parent, exp.Update) and parent.arg_key == "expressions"
+            return _of(other, "set" if is_set else "equals", grammar)
+        case exp.In() if parent.this is not node:
+            return _of(parent.this, "equals", grammar)
+        case exp.LT() | exp.LTE() | exp.GT() | exp.GTE():
+            return _of(parent.expression if parent.this is node else parent.this, "range", grammar)
+        case exp.Between() if parent.this is not node:
+            return _of(parent.this, "range", grammar)
+        case exp.Like() | exp.ILike() | exp.Glob():
+            return _of(parent.this, "pattern", grammar)
+    return Use()
+
+
+def _inserted(column: exp.Column, grammar: str) -> Use | None:
+    from sqlglot import exp
+
+    row = column.find_ancestor(exp.Tuple)
+    insert = column.find_ancestor(exp.Insert)
+    if row is None or insert is None or not isinstance(row.parent, exp.Values):
+        return None
+    if not isinstance(insert.this, exp.Schema):
+        return Use("inserted")
+    at = next((index for index, each in enumerate(row.expressions) if each is column), None)
+    names = insert.this.expressions
+    if at is None or at >= len(names):
+        return Use("inserted")
+    return Use("inserted", _written(insert.this.this, grammar), _written_name(names[at], grammar))
+
+
+def _of(other: exp.Expr | None, role: Role, grammar: str) -> Use:
+    from sqlglot import exp
+
+    if not isinstance(other, exp.Column) or other.name.startswith(VALUE):
+        return Use(role)
+    scope = other.find_ancestor(exp.Select, exp.Update, exp.Delete)
+    tables = [] if scope is None else _own_tables(scope)
+    if other.table:
+        tables = [each for each in tables if each.alias_or_name.lower() == other.table.lower()]
+    if len(tables) != 1:
+        return Use(role, "", _written_name(other.this, grammar))
+    return Use(role, _written(tables[0], grammar), _written_name(other.this, grammar))
+
+
+def _own_tables(scope: exp.Expr) -> Sequence[exp.Table]:
+    """Return the tables of a statement without those of its subqueries."""
+    from sqlglot import exp
+
+    return [each for each in _tables(scope) if each.find_ancestor(exp.Select, exp.Update, exp.Delete) is scope]
+
+
+def _written(table: exp.Expr, grammar: str) -> str:
+    return ".".join(_written_name(each, grammar) for each in (table.args.get("db"), table.this) if each is not None)
+
+
+def _written_name(name: exp.Expr, grammar: str) -> str:
+    """Return a name as it is written in SQL."""
+    from sqlglot import exp
+
+    identifier = name if isinstance(name, exp.Identifier) else name.this
+    if not isinstance(identifier, exp.Identifier):
+        return name.name
+    is_plain = identifier.name.isidentifier() and identifier.name.islower()
+    return identifier.name if is_plain or not identifier.args.get("quoted") else identifier.sql(dialect=grammar)

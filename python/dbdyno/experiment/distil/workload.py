@@ -1,0 +1,289 @@
+"""Write the workload of a trace as a .sql file."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dbdyno.base.errors import InputError
+from dbdyno.base.numbers import figure, percent, whole
+from dbdyno.base.text import shortened
+from dbdyno.engines import engine_of
+from dbdyno.experiment.distil.parameters import Chooser, Chosen
+from dbdyno.experiment.distil.units import Counts, Item, Slot, Unit, Units
+from dbdyno.experiment.distil.uses import Parsed, Use, parse_uses
+from dbdyno.experiment.factors import MIX_FACTORS
+from dbdyno.trace.header import Header
+
+# Statements of a .sql file, and repetitions of a loop that are written out.
+_MOST_STATEMENTS = 190
+_MOST_REPEATS = 20
+# A transaction with a smaller share of the time, and of all transactions, is left out.
+_RARE = 0.001
+# A client's and the network's own time is no pause.
+_LEAST_PAUSE_US = 500
+_COARSE_US = 100_000
+_LONGEST_PAUSE_US = 3_600_000_000
+_EQUAL_SHARE = 0.98
+_FEWEST_EQUAL = 5
+_FEWEST_DIFFERENT = 3
+_SHOWN = 60
+_LEFT_OUT = 8
+_LEAST_RUN = 3
+# Pauses whose standard deviation is a smaller part of their mean are equal.
+_REGULAR = 0.3
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A .sql file. ``clients``: sessions that were busy on average, rounded up; ``covered``: its share of the time."""
+
+    text: str
+    clients: int
+    covered: float
+    transactions: int
+
+
+@dataclass
+class _Names:
+    """Gives each thing of a file a name of its own."""
+
+    used: Counter[str] = field(default_factory=Counter)
+
+    def unique(self, name: str) -> str:
+        self.used[name] += 1
+        if self.used[name] == 1:
+            return name
+        return self.unique(f"{name} {self.used[name]}")
+
+
+@dataclass(frozen=True)
+class WorkloadWriter:
+    """Writes workloads. ``think``: with the pauses of clients; ``top``: at most so many transactions."""
+
+    header: Header
+    texts: Sequence[str]
+    chooser: Chooser
+    file: str
+    think: bool = True
+    top: int = 50
+
+    def write(self, units: Units) -> Workload:
+        """Write the transactions with the largest shares of time. Raises InputError if there are none."""
+        names = _Names()
+        left_out = units.left_out.copy()
+        parsed = {slot.statement: self._parsed(slot.statement) for each in units.units for slot in each.slots}
+        chosen: list[Unit] = []
+        statements, executed = 0, sum(each.count for each in units.units)
+        for unit in units.units:
+            size = sum(len(item.slots) * _repeats(item) for item in unit.items)
+            is_rare = unit.duration_ns <= _RARE * units.duration_ns and unit.count <= _RARE * executed
+            if is_rare or len(chosen) >= self.top or statements + size > _MOST_STATEMENTS:
+                left_out["(rare transactions)"] += unit.count
+                continue
+            chosen.append(unit)
+            statements += size
+        if not chosen:
+            raise InputError(self.file, "the trace contains no statement that a workload can contain", "record more")
+        total = sum(each.count for each in chosen)
+        body = [line for unit in chosen for line in self._unit(unit, total, names, parsed)]
+        clients = self._clients(units)
+        done = sum(each.duration_ns for each in chosen)
+        covered = done / units.duration_ns if units.duration_ns else total / max(self.header.statements, 1)
+        head = list(self._head(units, total, clients, covered, left_out))
+        return Workload("\n".join([*head, *body]) + "\n", clients, covered, len(chosen))
+
+    def _parsed(self, statement: int) -> Parsed:
+        return parse_uses(self.texts[statement], self.header.engine)
+
+    def _clients(self, units: Units) -> int:
+        seconds = self.header.seconds
+        return max(math.ceil(units.busy_us / 1e6 / seconds - 0.05), 1) if seconds else 1
+
+    def _head(self, units: Units, total: int, clients: int, covered: float, left_out: Counter[str]) -> Iterator[str]:
+        header = self.header
+        yield f"-- Workload of {Path(self.file).name}: {header.source}, recorded {header.begun}."
+        if header.seconds:
+            rate, seconds = figure(total / header.seconds), figure(header.seconds)
+            yield f"-- In {seconds} s, {clients} busy sessions did {rate} of its transactions per second."
+            yield f"-- To run it like that: dbdyno run FILE.sql --mix --clients {clients} --system URL"
+        if not header.ordered:
+            yield "-- The statistics know no transactions and no pauses: each statement is a transaction."
+        elif self.think and header.resolution_us > _COARSE_US:
+            yield "-- The times of this log are too coarse to know the pauses of clients."
+        of = "time" if units.duration_ns else "statements"
+        yield f"-- It covers {percent(covered)} of the recorded {of}."
+        if units.failed:
+            yield f"-- Left out: {whole(units.failed)} transactions that failed or did not end."
+        for text, count in left_out.most_common(_LEFT_OUT):
+            yield f"-- Left out: {whole(count)} times `{shortened(text, _SHOWN)}`"
+        yield ""
+
+    def _unit(self, unit: Unit, total: int, names: _Names, parsed: dict[int, Parsed]) -> Iterator[str]:
+        transaction = names.unique(self._title(unit, parsed))
+        mean = f", {figure(unit.duration_ns / unit.count / 1e6)} ms each" if unit.duration_ns else ""
+        yield f"-- Recorded {whole(unit.count)} times{mean}."
+        yield f"-- weight: {_weight(100 * unit.count / total)}"
+        if unit.mean_run >= _LEAST_RUN:
+            yield f"-- An N+1 loop: executed {figure(unit.mean_run)} times in a row on average."
+        if unit.is_transaction:
+            yield f"-- transaction: {transaction}"
+        if self.think:
+            yield from self._pause_of(unit)
+        if unit.rolled_back:
+            yield "begin;"
+        parameters = _Parameters(unit, parsed, self.chooser)
+        is_first = True
+        for item in unit.items:
+            repeats = _repeats(item)
+            if max(item.repeats) > 1:
+                yield _loop_words(item, repeats)
+            for iteration in range(repeats):
+                for slot in item.slots:
+                    if not is_first and self.think:
+                        yield from self._pause_before(slot)
+                    is_first = False
+                    name = names.unique(parsed[slot.statement].name) if unit.is_transaction else transaction
+                    yield f"-- name: {name}"
+                    named, lines = parameters.of(slot, iteration)
+                    yield from lines
+                    yield f"{self._with_names(self.texts[slot.statement], named)};"
+        if unit.rolled_back:
+            yield "rollback;"
+        if unit.is_transaction:
+            yield "-- end"
+        yield ""
+
+    def _with_names(self, text: str, names: Sequence[str]) -> str:
+        """Write the names of parameters instead of each `?`."""
+        pieces, start = [], 0
+        for each, name in zip(engine_of(self.header.engine).placeholders(text), names, strict=False):
+            pieces += [text[start : each.start], f":{name}"]
+            start = each.end
+        return "".join([*pieces, text[start:]])
+
+    def _pause_of(self, unit: Unit) -> Iterator[str]:
+        """Yield the pause of a client between transactions. It may be before or after one, since clients go on."""
+        if not unit.pauses or self.header.resolution_us > _COARSE_US:
+            return
+        mean = unit.after_us / unit.pauses
+        if mean < _LEAST_PAUSE_US:
+            return
+        spread = math.sqrt(max(unit.after_squares / unit.pauses - mean * mean, 0)) / mean
+        yield f"-- Pauses of {_time(mean)} on average; their standard deviation is {percent(spread)} of that."
+        yield f"-- think: exp({_time(mean)})" if spread > _REGULAR else f"-- think: {_time(mean)}"
+
+    def _pause_before(self, slot: Slot) -> Iterator[str]:
+        mean = slot.gap_us / max(slot.executions, 1)
+        if mean >= _LEAST_PAUSE_US and self.header.resolution_us <= _COARSE_US:
+            yield f"-- think: {_time(mean)}"
+
+    def _title(self, unit: Unit, parsed: dict[int, Parsed]) -> str:
+        """Name a transaction after the first statement that writes, or after its first one."""
+        names = [parsed[slot.statement].name for slot in unit.slots]
+        writes = [each for each in names if each.split()[0] in ("insert", "update", "delete", "replace", "merge")]
+        name = (writes or names)[0]
+        return f"{name} and others" if unit.is_transaction and len(names) > 1 else name
+
+
+class _Parameters:
+    """Names the parameters of a transaction, and chooses their values. Equal values have one name."""
+
+    def __init__(self, unit: Unit, parsed: dict[int, Parsed], chooser: Chooser) -> None:
+        self._chooser = chooser
+        self._uses: dict[tuple[int, int], Use] = {}
+        self._origin: dict[tuple[int, int], tuple[int, int]] = {}
+        self._looped: set[int] = set()
+        self._names: dict[tuple[int, int, int], str] = {}
+        self._used: Counter[str] = Counter(MIX_FACTORS)
+        self._known: dict[tuple[int, int], Chosen] = {}
+        self._declared: set[str] = set()
+        numbered: list[tuple[int, int]] = []
+        for item in unit.items:
+            is_loop = max(item.repeats, default=1) > 1
+            for slot in item.slots:
+                uses = parsed[slot.statement].uses
+                for place, counts in enumerate(slot.values):
+                    key = (id(slot), place)
+                    numbered.append(key)
+                    self._uses[key] = uses[place] if place < len(uses) else Use()
+                    earlier = _equal_to(slot, place, counts)
+                    origin = numbered[earlier] if earlier is not None and earlier < len(numbered) else key
+                    self._origin[key] = self._origin.get(origin, origin)
+                    if is_loop:
+                        self._looped.add(id(slot))
+
+    def of(self, slot: Slot, iteration: int) -> tuple[list[str], list[str]]:
+        """Return the names of a statement's parameters, and the lines that give their values."""
+        names, lines = [], []
+        for place, counts in enumerate(slot.values):
+            origin = self._origin[id(slot), place]
+            turn = iteration if origin[0] in self._looped else 0
+            name = self._name(origin, turn)
+            names.append(name)
+            if name not in self._declared:
+                self._declared.add(name)
+                chosen = self._choose(origin, counts)
+                if iteration == 0:
+                    lines.append(f"-- `{name}`: {chosen.because}")
+                lines.append(f"-- :{name} = {chosen.words}")
+        return names, lines
+
+    def _name(self, origin: tuple[int, int], turn: int) -> str:
+        key = (*origin, turn)
+        if key not in self._names:
+            use = self._uses[origin]
+            base = re.sub(r"\W", "_", use.column.strip('`"').lower()) or ("rows" if use.role == "limit" else "value")
+            base = base if re.match(r"[^\W\d]", base) else f"p_{base}"
+            self._used[base] += 1
+            self._names[key] = base if self._used[base] == 1 else self._free(base)
+        return self._names[key]
+
+    def _free(self, base: str) -> str:
+        while f"{base}_{self._used[base]}" in self._used:
+            self._used[base] += 1
+        name = f"{base}_{self._used[base]}"
+        self._used[name] += 1
+        return name
+
+    def _choose(self, origin: tuple[int, int], counts: Counts) -> Chosen:
+        if origin not in self._known:
+            self._known[origin] = self._chooser.choose(self._uses[origin], counts)
+        return self._known[origin]
+
+
+def _equal_to(slot: Slot, place: int, counts: Counts) -> int | None:
+    """Return the number of the earlier value that a value nearly always equals."""
+    if place >= len(slot.equals) or len(counts.by_value) < _FEWEST_DIFFERENT or "unknown" in counts.by_value:
+        return None
+    earlier, number = slot.equals[place].most_common(1)[0]
+    total = slot.equals[place].total()
+    return earlier if total >= _FEWEST_EQUAL and number >= _EQUAL_SHARE * total else None
+
+
+def _repeats(item: Item) -> int:
+    return min(max(round(item.mean_repeats), 1), _MOST_REPEATS)
+
+
+def _loop_words(item: Item, repeats: int) -> str:
+    low, high = min(item.repeats), max(item.repeats)
+    what = "An N+1 loop" if len(item.slots) == 1 else f"A loop of {len(item.slots)} statements"
+    times = f"{low} times" if low == high else f"{low} to {high} times, {figure(item.mean_repeats)} on average"
+    cut = f"; {repeats} are written here" if round(item.mean_repeats) > repeats else ""
+    return f"-- {what}: repeated {times}{cut}."
+
+
+def _weight(share: float) -> str:
+    return f"{max(share, 1e-6):.6f}".rstrip("0").rstrip(".") if share < 1 else f"{share:.4g}"
+
+
+def _time(microseconds: float) -> str:
+    microseconds = min(microseconds, _LONGEST_PAUSE_US)
+    for unit, size in (("s", 1e6), ("ms", 1e3)):
+        if microseconds >= size:
+            return f"{float(f'{microseconds / size:.3g}'):g}{unit}"
+    return f"{max(round(microseconds), 1)}us"

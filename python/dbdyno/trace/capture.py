@@ -1,0 +1,133 @@
+"""Record a trace from what a server wrote: logs of statements, or its statistics of statements."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+from dbdyno.base.errors import InputError, reason
+from dbdyno.engines import all_engines, engine_of
+from dbdyno.engines.engine import Engine
+from dbdyno.engines.statement_log import StatementLog
+from dbdyno.trace.fingerprint import Bound, Fingerprint, Fingerprints
+from dbdyno.trace.header import Header
+from dbdyno.trace.parquet import Execution, TraceWriter
+from dbdyno.trace.values import Values, trace_key
+
+# MySQL's digests write a list as `(...)`.
+_LIST = re.compile(r"\(\s*\.\.\.\s*\)")
+
+
+def bound_values(
+    fingerprint: Fingerprint, values: Values, parameters: Sequence[Any] | Mapping[str, Any] | None
+) -> list[str]:
+    """Return the values of a statement as a trace has them; ``unknown`` for a parameter whose value isn't known."""
+    made = []
+    for each in fingerprint.values:
+        if not isinstance(each, Bound):
+            made.append(values.of_literal(each.text))
+            continue
+        found = _parameter(each, parameters)
+        made.append("unknown" if found is _MISSING else values.of(found))
+    return made
+
+
+_MISSING = object()
+
+
+def _parameter(bound: Bound, parameters: Sequence[Any] | Mapping[str, Any] | None) -> Any:
+    if isinstance(parameters, Mapping):
+        return parameters.get(bound.name, _MISSING)
+    at = int(bound.name) - 1 if bound.name.isdigit() else bound.at
+    return parameters[at] if parameters is not None and 0 <= at < len(parameters) else _MISSING
+
+
+def open_log(file: TextIO, place: str, form: str | None, prefix: str | None) -> tuple[Engine, StatementLog]:
+    """Open a log of an engine, which is recognized. Raises InputError."""
+    engines = [each for each in all_engines() if each.log_forms]
+    if form is not None:
+        named = [each for each in engines if form in each.log_forms]
+        if not named:
+            known = ", ".join(name for each in engines for name in each.log_forms)
+            raise InputError("--log-format", f"`{form}` is not a form of a log", f"give one of {known}")
+        engines = named
+    problems = []
+    # The engine whose logs are the hardest to mistake comes first.
+    for engine in sorted(engines, key=lambda each: len(each.log_forms)):
+        try:
+            return engine, engine.read_log(file, place, form, prefix)
+        except InputError as error:
+            problems.append(error)
+    raise problems[-1]
+
+
+@dataclass(frozen=True)
+class LogOptions:
+    """How to read logs. ``keep``: keep values; ``form``: their form, recognized if None; ``prefix``: of each line."""
+
+    keep: bool = False
+    form: str | None = None
+    prefix: str | None = None
+
+
+def record_logs(paths: Sequence[Path], output: Path, options: LogOptions) -> Header:
+    """Record a trace from logs, oldest first. Raises InputError, ExtraMissing."""
+    values = Values(None if options.keep else trace_key(output))
+    with _opened(paths[0], options) as (engine, log):
+        header = Header(engine.name, log.form, values.kept, resolution_us=log.resolution_us)
+    fingerprints = Fingerprints(header.engine)
+    with TraceWriter(output, header) as writer:
+        for path in paths:
+            with _opened(path, options) as (engine, log):
+                if (engine.name, log.form) != (header.engine, header.source):
+                    raise InputError(str(path), f"a {log.form}, after a {header.source}", "name logs of one kind")
+                _add(writer, log, fingerprints, values)
+        if not header.statements:
+            hint = "see which settings log all statements"
+            raise InputError(str(paths[0]), "the log contains no statement", hint)
+    return header
+
+
+@contextmanager
+def _opened(path: Path, options: LogOptions) -> Iterator[tuple[Engine, StatementLog]]:
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            yield open_log(file, str(path), options.form, options.prefix)
+    except OSError as error:
+        raise InputError(str(path), f"cannot read the log: {reason(error)}", "name a log") from error
+
+
+def _add(writer: TraceWriter, log: StatementLog, fingerprints: Fingerprints, values: Values) -> None:
+    for each in log.entries:
+        made = fingerprints.of(each.text)
+        written = bound_values(made, values, each.parameters)
+        execution = Execution(each.start_us, each.duration_ns, each.rows, each.error, each.size, written)
+        writer.add(each.session, made.text, execution)
+
+
+def record_totals(engine: str, totals: str, output: Path, place: str) -> Header:
+    """Record a trace without order from an engine's statistics of statements (JSON). Raises InputError."""
+    title = engine_of(engine).title
+    found: Iterable[Mapping[str, Any]] = json.loads(totals)
+    header = Header(engine, f"statistics of {title}", ordered=False)
+    fingerprints = Fingerprints(engine)
+    with TraceWriter(output, header) as writer:
+        for each in found:
+            made = fingerprints.of(_LIST.sub("(?)", str(each["statement"])))
+            execution = Execution(
+                duration_ns=round(float(each["total_ms"]) * 1e6),
+                rows=int(each["rows"]),
+                error="error" if each.get("errors") else None,
+                values=["unknown"] * len(made.values),
+                executions=int(each["count"]),
+            )
+            writer.add(0, made.text, execution)
+        if not header.statements:
+            hint = "let the application run, and then record again"
+            raise InputError(place, "its statistics contain no statement of this database", hint)
+    return header

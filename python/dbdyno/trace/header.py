@@ -1,0 +1,135 @@
+"""What a trace says about itself, and how statements of a session become transactions."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from dbdyno.base.errors import InputError
+
+VERSION = 1
+KEY = "dbdyno.trace"
+
+_CODE = re.compile(r"[A-Za-z0-9_.]{1,64}")
+_BEGIN = re.compile(r"begin\b|start transaction\b", re.IGNORECASE)
+_END = re.compile(r"(?:commit|end|rollback|abort)(?! to\b| prepared\b)\b", re.IGNORECASE)
+
+
+@dataclass
+class Header:
+    """A trace as a whole.
+
+    ``engine``: whose SQL it contains; ``source``: what it was recorded from; ``values``: ``hashed`` or ``kept``;
+    ``ordered``: whether the statements have times and an order, or are totals; ``statements``, ``sessions``,
+    ``dropped``: numbers of executions; ``begin_us``, ``end_us``: microseconds since 1970, null if unknown;
+    ``resolution_us``: the resolution of times.
+    """
+
+    engine: str
+    source: str
+    values: str = "hashed"
+    ordered: bool = True
+    statements: int = 0
+    sessions: int = 0
+    dropped: int = 0
+    begin_us: int | None = None
+    end_us: int | None = None
+    version: int = VERSION
+    resolution_us: int = 1
+
+    @property
+    def seconds(self) -> float | None:
+        """How long the recording lasted."""
+        if self.begin_us is None or self.end_us is None:
+            return None
+        return (self.end_us - self.begin_us) / 1e6
+
+    @property
+    def begun(self) -> str:
+        """When the recording began, in UTC."""
+        if self.begin_us is None:
+            return "at an unknown time"
+        return datetime.fromtimestamp(self.begin_us / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+    def json(self) -> str:
+        """Return the header as JSON."""
+        return json.dumps(asdict(self))
+
+
+def read_header(text: str | bytes, place: str) -> Header:
+    """Read a header. Raises InputError for a newer version, or one that can't be read."""
+    try:
+        found: Any = json.loads(text)
+        version = int(found["version"])
+        if version == VERSION:
+            return Header(**found)
+    except (ValueError, TypeError, LookupError):
+        raise InputError(place, "its header can't be read", "record it again") from None
+    problem = f"the trace has version {version}; this dbdyno reads version {VERSION}"
+    raise InputError(place, problem, "read it with a newer dbdyno")
+
+
+def error_code(text: str | None) -> str | None:
+    """Return an error's code or class; a text that may be a message is reduced to ``error``."""
+    if not text:
+        return None
+    return text if _CODE.fullmatch(text) else "error"
+
+
+def begins_transaction(statement: str) -> bool:
+    """Whether a fingerprint begins a transaction."""
+    return _BEGIN.match(statement) is not None
+
+
+def ends_transaction(statement: str) -> bool:
+    """Whether a fingerprint ends a transaction."""
+    return _END.match(statement) is not None
+
+
+class Transactions:
+    """Numbers the transactions of all sessions. Also knows sessions without autocommit, which need no ``begin``."""
+
+    def __init__(self) -> None:
+        self._open: dict[int, int] = {}
+        self._implicit: set[int] = set()
+        self._count = 0
+        self._kinds: dict[str, Callable[[int], int | None]] = {}
+
+    def of(self, session: int, statement: str) -> int | None:
+        """Return the number of the transaction that a statement is in; ``None`` outside of transactions."""
+        kind = self._kinds.get(statement)
+        if kind is None:
+            kind = self._kinds[statement] = self._kind(statement)
+        return kind(session)
+
+    def _kind(self, statement: str) -> Callable[[int], int | None]:
+        if begins_transaction(statement):
+            return self._begin
+        if ends_transaction(statement):
+            return self._end
+        if statement.startswith("set autocommit"):
+            return self._off if statement.endswith(("0", "off")) else self._on
+        return self._inside
+
+    def _begin(self, session: int) -> int:
+        self._count += 1
+        self._open[session] = self._count
+        return self._count
+
+    def _end(self, session: int) -> int | None:
+        return self._open.pop(session, None)
+
+    def _inside(self, session: int) -> int | None:
+        known = self._open.get(session)
+        return self._begin(session) if known is None and session in self._implicit else known
+
+    def _off(self, session: int) -> None:
+        self._implicit.add(session)
+
+    def _on(self, session: int) -> None:
+        self._implicit.discard(session)
+        self._open.pop(session, None)
