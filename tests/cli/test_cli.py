@@ -73,11 +73,21 @@ def test_the_experiments_are_listed(cli: Cli) -> None:
         "cpu-cost",
         "dictionary-search",
         "key-order",
+        "orders-entry",
         "pk-lookup",
         "pk-update",
         "promo-code",
         "promo-code-engines",
+        "smallbank",
+        "sysbench-oltp",
+        "tatp",
         "web-login",
+        "ycsb-a",
+        "ycsb-b",
+        "ycsb-c",
+        "ycsb-d",
+        "ycsb-e",
+        "ycsb-f",
     ]
 
 

@@ -88,7 +88,7 @@ def test_an_unknown_one_is_one_message_with_the_names(cli: Cli) -> None:
     errors = cli("init", "my.toml", "--template", "que", code=2)
     assert errors == (
         "dbdyno: --template que: no such template; "
-        "the templates are engines, http-service, queue, settings, web-service\n"
+        "the templates are engines, http-service, queue, settings, web-service, and all experiments of `dbdyno list`\n"
     )
     assert "give one" in cli("init", "my.toml", "--template", "queue", "--from", "pk-lookup", code=2)
     assert not (cli.directory / "my.toml").exists()

@@ -3,10 +3,11 @@
 use crate::Failure;
 use dbdyno_probes::Clock;
 use dbdyno_program::random::row_stream;
-use dbdyno_program::sampler::{Place, Sampler, row_scope};
+use dbdyno_program::sampler::{Place, Position, Sampler, row_scope};
 use dbdyno_program::value::Values;
 pub use dbdyno_protocol::event::Loaded;
-use dbdyno_protocol::plan::document::{FailureKind, Load, LoadTable};
+use dbdyno_protocol::plan::PlanError;
+use dbdyno_protocol::plan::document::{FailureKind, Load, LoadTable, Per};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
@@ -69,12 +70,74 @@ enum Origin<'a> {
     Generators {
         samplers: Vec<Sampler>,
         seed: u64,
+        children: Option<Children>,
     },
     File {
         path: &'a str,
         reader: BufReader<File>,
         line: String,
     },
+}
+
+/// The rows of a table that has rows per row of another table.
+struct Children {
+    parents: Parents,
+    count: Sampler,
+    stream: u64,
+    /// The current parent, if there is one.
+    parent: Option<Position>,
+    /// Number of the next row.
+    row: u64,
+    /// Its number among the rows of the parent, and how many the parent has.
+    child: u64,
+    of: u64,
+}
+
+/// The rows of a parent table.
+enum Parents {
+    Rows(std::ops::Range<u64>),
+    Children(Box<Children>),
+}
+
+impl Children {
+    fn of(per: &Per, path: &str) -> Result<Self, PlanError> {
+        let path = format!("{path}.per");
+        Ok(Self {
+            parents: match &per.above {
+                None => Parents::Rows(0..per.parents),
+                Some(above) => Parents::Children(Box::new(Self::of(above, &path)?)),
+            },
+            count: Sampler::compile(&per.count, &format!("{path}.count"), &mut Place::Row)?,
+            stream: per.stream,
+            parent: None,
+            row: 0,
+            child: 0,
+            of: 0,
+        })
+    }
+
+    /// The next row; `None` at the end.
+    fn next(&mut self, seed: u64) -> Option<Position> {
+        while self.child >= self.of {
+            let parent = match &mut self.parents {
+                Parents::Rows(rows) => rows.next().map(Position::of),
+                Parents::Children(children) => children.next(seed),
+            }?;
+            let mut stream = row_stream(seed, self.stream, parent.row);
+            let count = self.count.integer(&mut row_scope(seed, &mut stream, parent));
+            (self.parent, self.child, self.of) = (Some(parent), 0, count.max(0) as u64);
+        }
+        let parent = self.parent?;
+        let position = Position {
+            row: self.row,
+            parent: parent.row,
+            child: self.child,
+            above: (parent.parent, parent.child),
+        };
+        self.row += 1;
+        self.child += 1;
+        Some(position)
+    }
 }
 
 impl<'a> RowSource<'a> {
@@ -87,10 +150,13 @@ impl<'a> RowSource<'a> {
                     Sampler::compile(&column.fill, &path, &mut Place::Row)
                 });
                 Origin::Generators {
-                    samplers: samplers
-                        .collect::<Result<_, _>>()
-                        .map_err(|error| Failure::new(FailureKind::Other, error.to_string()))?,
+                    samplers: samplers.collect::<Result<_, _>>().map_err(|error| invalid(&error))?,
                     seed,
+                    children: table
+                        .per
+                        .as_ref()
+                        .map(|per| Children::of(per, &table.name).map_err(|error| invalid(&error)))
+                        .transpose()?,
                 }
             }
             Some(path) => Origin::File {
@@ -104,18 +170,32 @@ impl<'a> RowSource<'a> {
 
     /// Reads the next row into `values`. Returns false at the end.
     pub fn next(&mut self, values: &mut Values) -> Result<bool, Failure> {
-        if self.done >= self.table.rows {
+        if self.done >= self.table.rows && self.table.per.is_none() {
             return Ok(false);
         }
         values.clear();
         match &mut self.origin {
-            Origin::Generators { samplers, seed } => {
+            Origin::Generators {
+                samplers,
+                seed,
+                children,
+            } => {
                 let (seed, row) = (*seed, self.table.first + self.done);
+                let mut position = Position::of(row);
+                if let Some(children) = children {
+                    let Some(child) = children.next(seed) else {
+                        return Ok(false);
+                    };
+                    position = child;
+                }
                 for (sampler, column) in samplers.iter().zip(&self.table.columns) {
-                    sampler.sample(
-                        &mut row_scope(seed, &mut row_stream(seed, column.stream, row), row),
-                        values,
-                    );
+                    let mut stream = row_stream(seed, column.stream, row);
+                    let mut scope = row_scope(seed, &mut stream, position);
+                    sampler.sample(&mut scope, values);
+                    if let Some(problem) = scope.problem.take() {
+                        let place = format!("column `{}`, row {row}", column.name);
+                        return Err(Failure::new(FailureKind::Other, format!("{place}: {problem}")));
+                    }
                 }
             }
             Origin::File { path, reader, line } => {
@@ -134,6 +214,10 @@ impl<'a> RowSource<'a> {
         self.done += 1;
         Ok(true)
     }
+}
+
+fn invalid(error: &PlanError) -> Failure {
+    Failure::new(FailureKind::Other, error.to_string())
 }
 
 /// Reads a line of tab-separated text; `\N` is null.
@@ -184,5 +268,81 @@ mod tests {
         assert_eq!(all[0].0, 5);
         assert_eq!([rows(0, 40), rows(40, 60)].concat(), all);
         assert_eq!(rows(100, 0), []);
+    }
+
+    /// Parent and number of each row of a table that has rows per row of another.
+    fn children(parents: u64, count: &serde_json::Value) -> Vec<(i64, i64, i64)> {
+        let numbers = ["row", "parent", "child"].map(|name| {
+            let tree = json!({"op": "variable", "name": name});
+            json!({"name": name, "stream": 1, "fill": {"kind": "expression", "tree": tree}})
+        });
+        let table: LoadTable = serde_json::from_value(json!({
+            "name": "t", "rows": 1, "columns": numbers, "per": {"parents": parents, "count": count, "stream": 9},
+        }))
+        .expect("a table");
+        let mut source = RowSource::of(&table, 7).expect("its rows");
+        let (mut values, mut found) = (Values::default(), Vec::new());
+        while source.next(&mut values).expect("a row") {
+            let [Some(row), Some(parent), Some(child)] = [0, 1, 2].map(|at| values.integer(at)) else {
+                panic!("not three integers");
+            };
+            found.push((row, parent, child));
+        }
+        found
+    }
+
+    #[test]
+    fn each_parent_has_its_number_of_rows() {
+        for parents in [0, 1, 100] {
+            let found = children(parents, &json!({"kind": "uniform", "low": -1, "high": 3}));
+            let mut counts = vec![0; parents as usize];
+            for (number, (row, parent, child)) in found.iter().enumerate() {
+                assert_eq!((*row, *child), (number as i64, counts[*parent as usize]));
+                counts[*parent as usize] += 1;
+            }
+            assert!(counts.iter().all(|count| (0..=3).contains(count)));
+            assert_eq!(
+                found,
+                children(parents, &json!({"kind": "uniform", "low": -1, "high": 3}))
+            );
+        }
+        let alike = children(3, &json!({"kind": "constant", "value": 2}));
+        assert_eq!(alike.iter().map(|each| each.1).collect::<Vec<_>>(), [0, 0, 1, 1, 2, 2]);
+    }
+
+    #[test]
+    fn rows_know_the_parents_of_their_parents() {
+        let tree = |name| json!({"op": "variable", "name": name});
+        let number = |name| json!({"kind": "expression", "tree": tree(name)});
+        // The parent's column is ten times its parent's row, plus its number.
+        let column = json!({"kind": "expression", "tree": {"op": "call", "function": "add", "arguments": [
+            {"op": "call", "function": "multiply", "arguments": [{"op": "constant", "value": 10}, tree("parent")]},
+            tree("child"),
+        ]}});
+        let of_parent = json!({"kind": "reference", "of": column, "stream": 5, "row": number("parent")});
+        let table: LoadTable = serde_json::from_value(json!({
+            "name": "t", "rows": 1,
+            "columns": [
+                {"name": "above", "stream": 1, "fill": of_parent},
+                {"name": "child", "stream": 2, "fill": number("child")},
+            ],
+            "per": {
+                "parents": 0, "stream": 9, "count": {"kind": "constant", "value": 2},
+                "above": {"parents": 2, "stream": 8, "count": {"kind": "uniform", "low": 1, "high": 3}},
+            },
+        }))
+        .expect("a table");
+        let mut source = RowSource::of(&table, 7).expect("its rows");
+        let (mut values, mut found) = (Values::default(), Vec::new());
+        while source.next(&mut values).expect("a row") {
+            found.push((values.integer(0), values.integer(1)));
+        }
+        let expected: Vec<_> = (0..2)
+            .flat_map(|parent| (0..3).map(move |child| 10 * parent + child))
+            .flat_map(|above| (0..2).map(move |child| (Some(above), Some(child))))
+            .filter(|row| found.contains(row))
+            .collect();
+        assert_eq!(found, expected);
+        assert!((4..=12).contains(&found.len()));
     }
 }

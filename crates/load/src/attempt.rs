@@ -172,7 +172,14 @@ impl<'a, E: Engine> Runner<'a, E> {
 
     /// The first value that a later trial may use for the client's counters.
     pub fn next_use(&self) -> u64 {
-        self.state.next_use()
+        self.state.next_use().max(self.shared.programs.keys_issued())
+    }
+
+    /// Records that a transaction has ended, if other clients draw the keys that it inserted.
+    pub fn end_keys(&mut self) {
+        if self.shared.programs.shares_keys() {
+            self.shared.programs.end_transaction(&mut self.state);
+        }
     }
 
     /// The counters of all sessions so far.
@@ -285,11 +292,15 @@ impl<'a, E: Engine> Runner<'a, E> {
                 self.disconnect().await;
             }
             let failure = match outcome {
-                Ok(()) => return Ok(()),
+                Ok(()) => {
+                    self.end_keys();
+                    return Ok(());
+                }
                 Err(failure) => failure,
             };
             let again = tries < retry.attempts && retry.covers(failure.kind) && clock.now() < end;
             let Some(saved) = saved.as_ref().filter(|_| again) else {
+                self.end_keys();
                 return Err(failure);
             };
             self.state.restore(saved);

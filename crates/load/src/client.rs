@@ -442,7 +442,8 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
         let mut recorder = self.recorder.borrow_mut();
         let planted = shared.trial.planted_work;
         let computes = shared.changes.is_some_and(|changes| changes.has(Kind::Transaction));
-        let plain = planted == 0 && !computes && measurement.rows.is_none();
+        let shares_keys = shared.programs.shares_keys();
+        let plain = planted == 0 && !computes && !shares_keys && measurement.rows.is_none();
         // A local copy; otherwise the pointer would be loaded again for each transaction.
         let stopped = shared.stop;
         let mut is_open = measurement.is_open();
@@ -452,6 +453,7 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
             match stop {
                 Stop::Done if plain => {}
                 Stop::Done => {
+                    self.runner.end_keys();
                     measurement.count_rows(&self.runner.work);
                     (0..planted).for_each(|turn| {
                         std::hint::black_box(turn);

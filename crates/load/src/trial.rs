@@ -39,7 +39,11 @@ pub fn run<E: Engine>(
     coordinator: &mut impl Coordinator,
     mut emit: impl FnMut(Event),
 ) -> Result<Outcome, TrialError> {
-    let programs = Programs::compile(&trial.transactions, trial.statements.len())?;
+    let programs = Programs::continuing(&trial.transactions, trial.statements.len(), trial.first_use)?;
+    if programs.shares_keys() && trial.part.is_some() {
+        let problem = "clients of several processes cannot share keys; run them as threads of one process";
+        return Err(PlanError::invalid("task.part", problem).into());
+    }
     check(trial, E::REMOTE)?;
     if E::PLACES {
         check_values(trial, &programs)?;

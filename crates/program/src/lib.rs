@@ -4,6 +4,7 @@
 //! This crate does no I/O and is independent of engines. All random draws depend only on a seed ([`random`]).
 
 pub mod expression;
+pub mod key_space;
 pub mod names;
 mod program;
 pub mod random;

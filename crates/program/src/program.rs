@@ -6,13 +6,16 @@ mod op;
 pub use op::{Execute, Op};
 
 use crate::expression::{Compiled, Context, Scalar};
+use crate::key_space::{KeySpace, Taken};
 use crate::names::Names;
 use crate::random::{Stream, client_stream};
-use crate::sampler::{Sampler, Scope, choose, thresholds};
+use crate::sampler::{Position, Sampler, Scope, choose, thresholds};
 use crate::value::{Owned, Values};
 use compiler::Compiler;
 use dbdyno_protocol::plan::PlanError;
+use dbdyno_protocol::plan::limits::MOST_REPETITIONS;
 use dbdyno_protocol::plan::transaction::{Compare, Transaction};
+use std::sync::Arc;
 
 /// A compiled transaction.
 #[derive(Debug)]
@@ -31,11 +34,18 @@ pub struct Programs {
     variables: usize,
     counters: usize,
     loops: usize,
+    spaces: Box<[Arc<KeySpace>]>,
 }
 
 impl Programs {
     /// Compiles the transactions of a trial. The plan has `statements` statements.
     pub fn compile(transactions: &[Transaction], statements: usize) -> Result<Self, PlanError> {
+        Self::continuing(transactions, statements, 0)
+    }
+
+    /// Compiles the transactions of a trial that continues earlier ones. `first_use`: uses of each counter, over all
+    /// clients, before this trial.
+    pub fn continuing(transactions: &[Transaction], statements: usize, first_use: u64) -> Result<Self, PlanError> {
         let at = "task.transactions";
         if transactions.is_empty() {
             return Err(PlanError::invalid(at, "at least one transaction is required"));
@@ -43,7 +53,7 @@ impl Programs {
         let weights: Vec<f64> = transactions.iter().map(|transaction| transaction.weight).collect();
         let mut compiler = Compiler {
             statements,
-            names: Names::default(),
+            names: Names::new(first_use),
             loops: 0,
             once: Vec::new(),
             ops: Vec::new(),
@@ -63,7 +73,14 @@ impl Programs {
             variables: compiler.names.variables(),
             counters: compiler.names.counters(),
             loops: compiler.loops,
+            spaces: compiler.names.key_spaces().into_boxed_slice(),
         })
+    }
+
+    /// Whether clients take keys from spaces that they share, so that the ends of their transactions matter.
+    #[inline(always)]
+    pub fn shares_keys(&self) -> bool {
+        !self.spaces.is_empty()
     }
 
     /// The transactions, in the plan's order.
@@ -96,7 +113,18 @@ impl Programs {
             client: (client, clients),
             left: Values::default(),
             right: Values::default(),
+            taken: Taken::default(),
         }
+    }
+
+    /// Keys that clients have taken from a space that they share, before this trial and in it.
+    pub fn keys_issued(&self) -> u64 {
+        self.spaces.iter().map(|space| space.issued()).max().unwrap_or(0)
+    }
+
+    /// Records that a client's transaction has ended, and with it the keys that it has taken.
+    pub fn end_transaction(&self, state: &mut ClientState) {
+        state.taken.end(&self.spaces);
     }
 }
 
@@ -119,6 +147,8 @@ pub struct ClientState {
     client: (u32, u32),
     left: Values,
     right: Values,
+    /// The keys of the current transaction.
+    taken: Taken,
 }
 
 impl ClientState {
@@ -146,10 +176,12 @@ impl ClientState {
         Scope {
             seed: self.data_seed,
             stream: &mut self.stream,
-            row: 0,
+            row: Position::default(),
             variables: &self.variables,
             counters: &mut self.counters,
             client: self.client,
+            taken: Some(&mut self.taken),
+            problem: None,
         }
     }
 
@@ -181,6 +213,13 @@ impl ClientState {
             }
             Op::Jump { to } => return *to,
             Op::Repeat { slot, times } => self.loops[*slot] = *times,
+            Op::RepeatDrawn { slot, times, to } => {
+                let drawn = self.integer(times);
+                if drawn <= 0 {
+                    return *to;
+                }
+                self.loops[*slot] = (drawn as u64).min(MOST_REPETITIONS);
+            }
             Op::RepeatEnd { slot, to } => {
                 self.loops[*slot] -= 1;
                 if self.loops[*slot] > 0 {
@@ -201,6 +240,7 @@ impl ClientState {
             client: self.client.0,
             seed: self.seed,
             data_seed: self.data_seed,
+            row: Position::default(),
         })?;
         self.variables[slot] = match value {
             Scalar::Null => Owned::Null,
@@ -269,6 +309,7 @@ impl ClientState {
     pub fn restore(&mut self, saved: &SavedState) {
         self.stream.clone_from(&saved.stream);
         self.counters.clone_from(&saved.counters);
+        self.taken.retry();
     }
 
     /// Generates an integer, such as a think time.

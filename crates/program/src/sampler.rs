@@ -3,17 +3,20 @@
 mod identifiers;
 mod probability;
 mod scope;
+mod template;
 mod timestamps;
 
 pub use probability::{choose, probability, thresholds};
-pub use scope::Scope;
+pub use scope::{Position, Scope};
 
+use crate::expression::{Compiled, EvaluationError, Scalar, read};
+use crate::key_space::KeySpace;
 use crate::names::Names;
 use crate::random::{Stream, below, permute, row_stream};
 use crate::value::{Owned, Text, Value, Values};
 use crate::vocabulary::Vocabulary;
 use dbdyno_protocol::plan::PlanError;
-use dbdyno_protocol::plan::generator::{Generator, TimeFormat, UuidFormat, UuidKind};
+use dbdyno_protocol::plan::generator::{DateFormat, Generator, TimeFormat, UuidFormat, UuidKind};
 use dbdyno_protocol::plan::limits::{LONGEST_TEXT, MOST_WORDS, within};
 use dbdyno_protocol::plan::literal::Literal;
 use identifiers::Identifier;
@@ -21,7 +24,9 @@ use rand::Rng as _;
 use rand_distr::{Distribution, StandardNormal, Zipf};
 use scope::index;
 use std::fmt::Write as _;
-use timestamps::{unix_milliseconds, write_time};
+use std::sync::Arc;
+use template::Template;
+use timestamps::{unix_milliseconds, write_date, write_time};
 
 /// The use of a generator, which defines its index.
 #[derive(Debug)]
@@ -44,6 +49,16 @@ enum Kind {
         start: i64,
         step: i64,
         counter: Option<usize>,
+    },
+    NextKey {
+        slot: usize,
+        space: Arc<KeySpace>,
+        start: u64,
+    },
+    LatestKey {
+        space: Arc<KeySpace>,
+        start: u64,
+        exponent: f64,
     },
     Uniform {
         low: i64,
@@ -69,6 +84,11 @@ enum Kind {
         min: u32,
         bound: u64,
     },
+    Characters {
+        min: u32,
+        bound: u64,
+        characters: Box<[char]>,
+    },
     Words {
         min: u32,
         bound: u64,
@@ -82,11 +102,22 @@ enum Kind {
         identifier: Identifier,
         format: UuidFormat,
     },
+    Choice {
+        of: Box<[Sampler]>,
+        thresholds: Box<[u64]>,
+        index: Option<Box<Sampler>>,
+    },
     Format {
-        pieces: Box<[String]>,
+        template: Template,
         parts: Box<[Sampler]>,
     },
     Now(TimeFormat),
+    Time {
+        of: Box<Sampler>,
+        format: DateFormat,
+    },
+    /// In a column only: in a transaction, an expression is evaluated before the generator.
+    Expression(Box<Compiled>),
     Reference {
         of: Box<Sampler>,
         stream: u64,
@@ -118,16 +149,34 @@ impl Sampler {
                     None => return wrong(&format!("no earlier step sets the variable `{name}`")),
                 },
             },
-            Generator::Expression { .. } => {
-                return wrong(
-                    "an expression cannot be part of a generator; assign it to a variable with `set` and use that",
-                );
-            }
+            Generator::Expression { text, tree, columns } => match place {
+                Place::Row => Kind::Expression(Box::new(Compiled::in_row(tree, text, path, columns)?)),
+                Place::Transaction(_) => return wrong("in a transaction, an expression must be evaluated before"),
+            },
             Generator::Serial { start, step } => Kind::Serial {
                 start: *start,
                 step: *step,
                 counter: place.counter(),
             },
+            Generator::NextKey { space, start } => {
+                let (slot, space) = place.key_space(space, path)?;
+                Kind::NextKey {
+                    slot,
+                    space,
+                    start: *start,
+                }
+            }
+            Generator::LatestKey { space, start, exponent } => {
+                if *start == 0 || exponent.is_nan() || *exponent <= 0.0 {
+                    return wrong("`start` must be at least 1, and `exponent` above 0");
+                }
+                let (_, space) = place.key_space(space, path)?;
+                Kind::LatestKey {
+                    space,
+                    start: *start,
+                    exponent: *exponent,
+                }
+            }
             Generator::Uniform { low, high } => Kind::Uniform {
                 low: *low,
                 bound: width(*low, *high, path)?,
@@ -171,11 +220,19 @@ impl Sampler {
                     high: *high,
                 }
             }
-            Generator::Text { min, max } => {
+            Generator::Text { min, max, characters } => {
                 within(*max, 0, LONGEST_TEXT, path)?;
-                Kind::Text {
-                    min: *min,
-                    bound: width(i64::from(*min), i64::from(*max), path)?,
+                let (min, bound) = (*min, width(i64::from(*min), i64::from(*max), path)?);
+                match characters {
+                    None => Kind::Text { min, bound },
+                    Some(characters) if characters.is_empty() => {
+                        return wrong("`characters` must contain at least one character");
+                    }
+                    Some(characters) => Kind::Characters {
+                        min,
+                        bound,
+                        characters: characters.chars().collect(),
+                    },
                 }
             }
             Generator::Words { min, max, vocabulary } => {
@@ -223,11 +280,11 @@ impl Sampler {
                 }
             }
             Generator::Format { template, parts } => {
-                let pieces: Box<[String]> = template.split("{}").map(str::to_owned).collect();
-                if pieces.len() != parts.len() + 1 {
+                let template = Template::parse(template);
+                if template.places() != parts.len() {
+                    let places = template.places();
                     return wrong(&format!(
-                        "the template has {} places `{{}}` for {} parts",
-                        pieces.len() - 1,
+                        "the template has {places} places `{{}}` for {} parts",
                         parts.len()
                     ));
                 }
@@ -236,8 +293,32 @@ impl Sampler {
                     .enumerate()
                     .map(|(i, part)| Self::compile(part, &format!("{path}.parts[{i}]"), place))
                     .collect::<Result<_, _>>()?;
-                Kind::Format { pieces, parts }
+                Kind::Format { template, parts }
             }
+            Generator::Choice { of, weights, index } => {
+                let alike = vec![1.0; of.len()];
+                let weights = weights.as_ref().unwrap_or(&alike);
+                if of.is_empty() || weights.len() != of.len() {
+                    return wrong("`of` must contain at least one generator, and `weights` one number for each");
+                }
+                let of = of
+                    .iter()
+                    .enumerate()
+                    .map(|(i, each)| Self::compile(each, &format!("{path}.of[{i}]"), place))
+                    .collect::<Result<_, _>>()?;
+                let index = index
+                    .as_ref()
+                    .map(|index| Self::compile(index, &format!("{path}.index"), place).map(Box::new));
+                Kind::Choice {
+                    of,
+                    thresholds: thresholds(weights, path)?,
+                    index: index.transpose()?,
+                }
+            }
+            Generator::Time { of, format } => Kind::Time {
+                of: Box::new(Self::compile(of, &format!("{path}.of"), place)?),
+                format: *format,
+            },
             Generator::Now { format } => Kind::Now(*format),
             Generator::Reference { of, stream, row } => {
                 let of = Self::compile(of, &format!("{path}.of"), &mut Place::Row)?;
@@ -272,12 +353,25 @@ impl Sampler {
             Kind::Now(TimeFormat::UnixSeconds) => out.push_integer((unix_milliseconds() / 1000) as i64),
             Kind::Now(TimeFormat::UnixMilliseconds) => out.push_integer(unix_milliseconds() as i64),
             Kind::Reference { of, stream, row } => {
-                let row = row.integer(scope) as u64;
-                of.sample(
-                    &mut row_scope(scope.seed, &mut row_stream(scope.seed, *stream, row), row),
-                    out,
-                );
+                let row = row.position(scope);
+                let mut values = row_stream(scope.seed, *stream, row.row);
+                let mut inner = row_scope(scope.seed, &mut values, row);
+                of.sample(&mut inner, out);
+                if let Some(problem) = inner.problem.take() {
+                    scope.problem = Some(problem);
+                }
             }
+            Kind::Choice { .. } => self.chosen(scope).sample(scope, out),
+            Kind::Expression(expression) => match expression.in_scope(scope) {
+                Ok(Scalar::Null) => out.push_null(),
+                Ok(Scalar::Boolean(v)) => out.push_integer(i64::from(v)),
+                Ok(Scalar::Integer(v)) => out.push_integer(v),
+                Ok(Scalar::Double(v)) => out.push_real(v),
+                Err(problem) => {
+                    scope.problem = Some(problem.into());
+                    out.push_null();
+                }
+            },
             Kind::Nullable { threshold, of } => {
                 if scope.stream.next_u64() < *threshold {
                     out.push_null();
@@ -285,10 +379,20 @@ impl Sampler {
                     of.sample(scope, out);
                 }
             }
-            Kind::Text { .. } | Kind::Words { .. } | Kind::Format { .. } | Kind::Now(TimeFormat::Text) => {
+            Kind::Text { .. }
+            | Kind::Characters { .. }
+            | Kind::Words { .. }
+            | Kind::Format { .. }
+            | Kind::Time { .. }
+            | Kind::Now(TimeFormat::Text) => {
                 out.push_text(|text| self.write(scope, text));
             }
-            Kind::Serial { .. } | Kind::Uniform { .. } | Kind::Zipf { .. } | Kind::Gaussian { .. } => {
+            Kind::Serial { .. }
+            | Kind::NextKey { .. }
+            | Kind::LatestKey { .. }
+            | Kind::Uniform { .. }
+            | Kind::Zipf { .. }
+            | Kind::Gaussian { .. } => {
                 out.push_integer(self.integer(scope));
             }
         }
@@ -301,6 +405,19 @@ impl Sampler {
                 start.wrapping_add(step.wrapping_mul(index(*counter, scope) as i64))
             }
             Kind::Uniform { low, bound } => low.wrapping_add(below(scope.stream.next_u64(), *bound) as i64),
+            Kind::NextKey { slot, space, start } => {
+                let key = match &mut scope.taken {
+                    Some(taken) => taken.take(*slot, space),
+                    None => space.issue(),
+                };
+                (start + key) as i64
+            }
+            Kind::LatestKey { space, start, exponent } => {
+                let keys = start + space.acknowledged();
+                // Cheap to make, and the number of keys grows.
+                let rank = Zipf::new(keys as f64, *exponent).map_or(1.0, |ranks| ranks.sample(scope.stream));
+                (keys - (rank as u64).clamp(1, keys)) as i64
+            }
             Kind::Zipf {
                 low,
                 bound,
@@ -331,6 +448,7 @@ impl Sampler {
                 }
                 value.clamp(*low, *high)
             }
+            Kind::Time { of, .. } => of.integer(scope),
             _ => {
                 let mut values = Values::default();
                 self.sample(scope, &mut values);
@@ -340,6 +458,56 @@ impl Sampler {
                     Some(Value::Text(v)) => v.trim().parse().unwrap_or(0),
                     _ => 0,
                 }
+            }
+        }
+    }
+
+    /// The row that a reference is to. The own row and the parent's row keep their parents.
+    fn position(&self, scope: &mut Scope<'_>) -> Position {
+        match &self.0 {
+            Kind::Serial {
+                start: 0,
+                step: 1,
+                counter: None,
+            } => scope.row,
+            Kind::Expression(expression) if expression.is_parent() => scope.row.of_parent(),
+            _ => Position::of(self.integer(scope) as u64),
+        }
+    }
+
+    /// One of the generators of a choice.
+    fn chosen(&self, scope: &mut Scope<'_>) -> &Self {
+        match &self.0 {
+            Kind::Choice { of, thresholds, index } => match index {
+                None => &of[choose(thresholds, scope.stream)],
+                Some(index) => &of[index.integer(scope).rem_euclid(of.len() as i64) as usize],
+            },
+            _ => self,
+        }
+    }
+
+    /// The value in an expression. A date is the number of its days since 1970, a timestamp of its seconds.
+    pub(crate) fn scalar(&self, scope: &mut Scope<'_>, name: &str) -> Result<Scalar, EvaluationError> {
+        match &self.0 {
+            Kind::Serial { .. } | Kind::Uniform { .. } | Kind::Zipf { .. } | Kind::Gaussian { .. } => {
+                Ok(Scalar::Integer(self.integer(scope)))
+            }
+            Kind::Time { of, .. } => of.scalar(scope, name),
+            Kind::Choice { .. } => self.chosen(scope).scalar(scope, name),
+            Kind::Expression(expression) => expression.value(scope),
+            Kind::Reference { of, stream, row } => {
+                let row = row.position(scope);
+                let mut values = row_stream(scope.seed, *stream, row.row);
+                of.scalar(&mut row_scope(scope.seed, &mut values, row), name)
+            }
+            _ => {
+                let mut values = Values::default();
+                self.sample(scope, &mut values);
+                let mut value = Owned::Null;
+                if let Some(sampled) = values.get(0) {
+                    value.assign(sampled);
+                }
+                read(&value, name)
             }
         }
     }
@@ -378,16 +546,30 @@ impl Sampler {
                     }
                 }
             }
-            Kind::Format { pieces, parts } => {
-                for (piece, part) in pieces.iter().zip(parts) {
-                    text.push_str(piece);
-                    part.write(scope, text);
+            Kind::Characters { min, bound, characters } => {
+                let count = u64::from(*min) + below(scope.stream.next_u64(), *bound);
+                for _ in 0..count {
+                    let chosen = below(scope.stream.next_u64(), characters.len() as u64);
+                    text.push_str(characters[chosen as usize].encode_utf8(&mut [0; 4]));
                 }
-                text.push_str(&pieces[parts.len()]);
             }
-            Kind::Now(TimeFormat::Text) => write_time(unix_milliseconds() / 1000, text),
+            Kind::Format { template, parts } => template.write(scope, parts, text),
+            Kind::Time { of, format } => {
+                let time = of.integer(scope);
+                match format {
+                    DateFormat::Date => write_date(time, text),
+                    DateFormat::Timestamp => write_time(time, text),
+                }
+            }
+            Kind::Choice { .. } => self.chosen(scope).write(scope, text),
+            Kind::Now(TimeFormat::Text) => write_time((unix_milliseconds() / 1000) as i64, text),
             Kind::Uuid { identifier, format } => identifier.write(*format, scope, text),
-            Kind::Serial { .. } | Kind::Uniform { .. } | Kind::Zipf { .. } | Kind::Gaussian { .. } => {
+            Kind::Serial { .. }
+            | Kind::NextKey { .. }
+            | Kind::LatestKey { .. }
+            | Kind::Uniform { .. }
+            | Kind::Zipf { .. }
+            | Kind::Gaussian { .. } => {
                 let _ = write!(text, "{}", self.integer(scope));
             }
             _ => {
@@ -411,10 +593,17 @@ impl Place<'_> {
             Place::Transaction(names) => Some(names.new_counter()),
         }
     }
+
+    fn key_space(&mut self, name: &str, path: &str) -> Result<(usize, Arc<KeySpace>), PlanError> {
+        match self {
+            Place::Row => Err(PlanError::invalid(path, "a column cannot use a key space")),
+            Place::Transaction(names) => Ok(names.key_space(name)),
+        }
+    }
 }
 
 /// The scope for generating a column's value in one row.
-pub fn row_scope(seed: u64, stream: &mut Stream, row: u64) -> Scope<'_> {
+pub fn row_scope(seed: u64, stream: &mut Stream, row: Position) -> Scope<'_> {
     Scope {
         seed,
         stream,
@@ -422,6 +611,8 @@ pub fn row_scope(seed: u64, stream: &mut Stream, row: u64) -> Scope<'_> {
         variables: &[],
         counters: &mut [],
         client: (0, 1),
+        taken: None,
+        problem: None,
     }
 }
 

@@ -50,8 +50,8 @@ def complete_builtin(incomplete: str) -> list[str]:
 
 
 def complete_templates(incomplete: str) -> list[str]:
-    """Return the names of templates."""
-    return [each for each in template_names() if each.startswith(incomplete)]
+    """Return the names of templates and built-in experiments."""
+    return [each for each in (*template_names(), *builtin_names()) if each.startswith(incomplete)]
 
 
 def complete_set(context: typer.Context, incomplete: str) -> list[str]:

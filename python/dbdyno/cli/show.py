@@ -143,6 +143,10 @@ def _cell_lines(system: str, described: "Description") -> Iterator[str]:
         yield f"  transaction {transaction.name}, weight {transaction.weight:g}"
         for each in transaction.lines:
             yield f"    {each}"
+    if described.checks:
+        yield "  checks after each trial"
+        for each in described.checks:
+            yield f"    {each}"
 
 
 def _factors(experiment: "Experiment") -> Iterator[str]:

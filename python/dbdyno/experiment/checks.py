@@ -1,25 +1,30 @@
 """Checks across the tables of an experiment: references to tables, variables, and unfinished transactions."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Self
 
 from pydantic import BaseModel
 
 from dbdyno.base.errors import InputError
 from dbdyno.engines import engine_of
 from dbdyno.model.experiment.definition import Definition
+from dbdyno.model.experiment.draws import Draw
 from dbdyno.model.experiment.generators import (
     FROM_THE_CLOCK,
+    Constant,
     Expression,
     Key,
     Next,
     Now,
+    Null,
     RowOf,
     Serial,
     Uuid,
     Variable,
 )
 from dbdyno.model.experiment.generators import Column as ExistingColumn
-from dbdyno.model.experiment.tables import Column, Table
+from dbdyno.model.experiment.tables import ROW_NUMBERS, Column, Table
 from dbdyno.model.experiment.transactions import (
     AnyStep,
     Begin,
@@ -39,14 +44,22 @@ from dbdyno.model.experiment.validation import Invalid, Location, nearest
 def check(definition: Definition) -> Iterator[Invalid]:
     """Yield the validation errors that involve several tables of an experiment."""
     for name, table in definition.tables.items():
-        where: Location = ("tables", name, "columns")
+        where: Location = ("tables", name)
         for column_name, column in table.columns.items():
             if column.fill is not None:
-                yield from _generator(column.fill, (*where, column_name, "fill"), definition.tables, None)
+                inside: Location = (*where, "columns", column_name, "fill")
+                yield from _column(column.fill, inside, definition.tables, name, column_name)
         for index, part in enumerate(table.parts):
             for column_name, fill in part.columns.items():
-                inside = ("tables", name, "parts", index, "columns", column_name)
-                yield from _generator(fill, inside, definition.tables, None)
+                inside = (*where, "parts", index, "columns", column_name)
+                yield from _column(fill, inside, definition.tables, name, column_name)
+        if table.per is not None and _drawn_counts(table, definition.tables) > _MOST_DRAWN_COUNTS:
+            problem = f"`{table.per}` and its parent have different numbers of rows per row, too"
+            yield Invalid((*where, "count"), problem, "give a constant `count` in one of these tables")
+        if table.per is not None and table.count is not None:
+            yield from _generator(
+                table.count, (*where, "count"), definition.tables, Columns.of(definition.tables, table.per)
+            )
     seen: dict[str, int] = {}
     for index, transaction in enumerate(definition.transactions):
         if transaction.name in seen:
@@ -59,9 +72,90 @@ def check(definition: Definition) -> Iterator[Invalid]:
             if Begin in verbs and Commit not in verbs and Rollback not in verbs:
                 yield Invalid(steps, "the transaction is begun, but not ended", "add `{ commit = true }`")
     yield from _settings(definition)
+    yield from _measured(definition)
     transactions = definition.transactions
     if transactions and not any(transaction.include and transaction.weight for transaction in transactions):
         yield Invalid(("transactions",), "no transaction to run", "include a transaction with a weight above 0")
+
+
+# The worker knows the parent of a row, and the parent's parent.
+_MOST_DRAWN_COUNTS = 2
+
+
+def _drawn_counts(table: Table, tables: Mapping[str, Table]) -> int:
+    """Return how many tables with different numbers of rows per row there are, from a table upwards."""
+    drawn = 0
+    while table.per is not None and table.children is None:
+        drawn, table = drawn + 1, tables[table.per]
+    return drawn
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The variables of a column: the other columns of the row, and numbers of the row."""
+
+    table: str
+    names: frozenset[str]
+
+    @classmethod
+    def of(cls, tables: Mapping[str, Table], name: str) -> Self:
+        """Return the variables of a table's columns."""
+        numbers = ROW_NUMBERS if tables[name].per is not None else ROW_NUMBERS[:1]
+        return cls(name, frozenset((*tables[name].columns, *numbers)))
+
+
+Variables = set[str] | Columns
+"""The variables that a generator can use: those that earlier steps set, or those of a column."""
+
+
+def _column(
+    fill: BaseModel, where: Location, tables: Mapping[str, Table], table: str, column: str
+) -> Iterator[Invalid]:
+    """Yield the errors of a column's generator."""
+    errors = list(_generator(fill, where, tables, Columns.of(tables, table)))
+    yield from errors
+    cycle = () if errors else _cycle(fill, tables[table], (column,))
+    if cycle:
+        problem = f"the value depends on itself: {' → '.join(f'`{each}`' for each in cycle)}"
+        yield Invalid(where, problem, "compute one of these columns from others")
+
+
+def _cycle(generator: BaseModel, table: Table, trail: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the columns of a row that a generator depends on in a circle; empty if there is none."""
+    for name in _used(generator):
+        if name == trail[0]:
+            return (*trail, name)
+        column = table.columns.get(name)
+        # A circle that doesn't contain the first column is an error of another column.
+        if column is not None and column.fill is not None and name not in trail:
+            found = _cycle(column.fill, table, (*trail, name))
+            if found:
+                return found
+    return ()
+
+
+def _used(generator: BaseModel) -> Iterator[str]:
+    """Yield the variables of a generator and its parts."""
+    match generator:
+        case Variable():
+            yield generator.variable
+        case Expression():
+            yield from generator.expression.variables
+    for item in _parts(generator):
+        yield from _used(item)
+
+
+def _parts(generator: BaseModel) -> Iterator[BaseModel]:
+    values = (getattr(generator, name) for name in type(generator).model_fields)
+    nested = (item for value in values for item in (value if isinstance(value, list) else [value]))
+    return (item for item in nested if isinstance(item, BaseModel))
+
+
+def _measured(definition: Definition) -> Iterator[Invalid]:
+    names = [each.name for each in definition.transactions if each.include]
+    for index, name in enumerate(definition.measure.transactions):
+        if name not in names:
+            yield Invalid(("measure", "transactions", index), f"no transaction `{name}`", nearest(name, names))
 
 
 def _settings(definition: Definition) -> Iterator[Invalid]:
@@ -89,7 +183,9 @@ def _steps(
             yield from _step(step, (*where, index), tables, variables)
 
 
-def _step(step: AnyStep, where: Location, tables: Mapping[str, Table], variables: set[str]) -> Iterator[Invalid]:
+def _step(  # noqa: PLR0912 - one per kind
+    step: AnyStep, where: Location, tables: Mapping[str, Table], variables: set[str]
+) -> Iterator[Invalid]:
     match step:
         case Execute():
             for index, param in enumerate(step.params):
@@ -115,12 +211,20 @@ def _step(step: AnyStep, where: Location, tables: Mapping[str, Table], variables
         case Chance():
             yield from _steps(step.then, (*where, "then"), tables, variables)
         case Repeat():
+            if not isinstance(step.repeat, int):
+                yield from _generator(step.repeat, (*where, "repeat"), tables, variables)
             yield from _steps(step.steps, (*where, "steps"), tables, variables)
 
 
-def _variable(name: str, where: Location, variables: set[str] | None) -> Iterator[Invalid]:
-    if variables is None:
-        yield Invalid(where, "a column can't use a variable", "variables exist in transactions only")
+def _variable(name: str, where: Location, variables: Variables) -> Iterator[Invalid]:
+    if isinstance(variables, Columns):
+        if name not in variables.names:
+            problem = f"the table `{variables.table}` has no column `{name}`"
+            if name in ROW_NUMBERS:
+                hint = 'it needs `per = "TABLE"`, the table whose rows have rows here'
+            else:
+                hint = nearest(name, sorted(variables.names))
+            yield Invalid(where, problem, hint)
     elif name not in variables:
         hint = nearest(name, sorted(variables)) if variables else "set it first, with `set` or `into`"
         yield Invalid(where, f"no earlier step sets the variable `{name}`", hint)
@@ -132,38 +236,31 @@ def _value(name: str, where: Location, variables: set[str]) -> Iterator[Invalid]
         yield Invalid(where, f"no value for `{{{name}}}`", hint)
 
 
-def _expression(generator: Expression, where: Location, variables: set[str] | None) -> Iterator[Invalid]:
-    if variables is None:
-        yield Invalid(where, "a column can't use an expression", "expressions are allowed in transactions only")
-        return
-    for name in generator.expression.variables:
-        yield from _variable(name, where, variables)
-
-
 def _generator(
-    generator: BaseModel, where: Location, tables: Mapping[str, Table], variables: set[str] | None
+    generator: BaseModel, where: Location, tables: Mapping[str, Table], variables: Variables
 ) -> Iterator[Invalid]:
+    in_column = isinstance(variables, Columns)
     match generator:
         case Variable():
             yield from _variable(generator.variable, (*where, "variable"), variables)
         case Expression():
-            yield from _expression(generator, (*where, "expression"), variables)
+            for name in generator.expression.variables:
+                yield from _variable(name, (*where, "expression"), variables)
         case ExistingColumn():
-            yield from _existing(generator.column, (*where, "column"), tables, in_column=variables is None)
+            yield from _existing(generator.column, (*where, "column"), tables, in_column=in_column)
         case RowOf():
             yield from _table(generator.row_of, (*where, "row_of"), tables)
+            yield from _latest(generator.draw, where, in_column=in_column)
         case Key():
-            yield from _key(generator, where, tables)
+            yield from _key(generator, where, tables, variables)
+            yield from _latest(generator.draw, where, in_column=in_column)
         case Next():
-            yield from _next(generator.next, (*where, "next"), tables, in_column=variables is None)
+            yield from _next(generator.next, (*where, "next"), tables, in_column=in_column)
     for name in type(generator).model_fields:
         value = getattr(generator, name)
         for index, item in enumerate(value if isinstance(value, list) else [value]):
             if isinstance(item, BaseModel):
                 inside = (*where, name, index) if isinstance(value, list) else (*where, name)
-                if isinstance(item, Expression):
-                    hint = "assign it to a variable with `set`, and use the variable"
-                    yield Invalid(inside, "an expression can't be part of another generator", hint)
                 yield from _generator(item, inside, tables, variables)
 
 
@@ -174,6 +271,9 @@ def _table(name: str, where: Location, tables: Mapping[str, Table]) -> Iterator[
         yield Invalid(where, f"the table `{name}` has no rows to choose from", "set its `rows`")
     elif tables[name].file is not None:
         yield Invalid(where, f"the rows of `{name}` come from a file, so they are unknown", "use a generated table")
+    elif tables[name].per is not None and tables[name].children is None:
+        problem = f"`{name}` has a different number of rows per row of `{tables[name].per}`, so they can't be drawn"
+        yield Invalid(where, problem, f"draw a row of `{tables[name].per}`, or give a constant `count`")
 
 
 def find_column(text: str, tables: Mapping[str, Table]) -> Column | Invalid:
@@ -189,13 +289,21 @@ def find_column(text: str, tables: Mapping[str, Table]) -> Column | Invalid:
     return columns[column_name]
 
 
-def _key(key: Key, where: Location, tables: Mapping[str, Table]) -> Iterator[Invalid]:
+def _key(key: Key, where: Location, tables: Mapping[str, Table], variables: Variables) -> Iterator[Invalid]:
     found = find_column(key.key, tables)
     inside = (*where, "key")
     if isinstance(found, Invalid):
         yield Invalid(inside, found.problem, found.hint)
         return
-    yield from _table(key.key.rpartition(".")[0], inside, tables)
+    table = key.key.rpartition(".")[0]
+    of_parent = (
+        isinstance(variables, Columns)
+        and tables[variables.table].per == table
+        and isinstance(key.row, Variable)
+        and key.row.variable == "parent"
+    )
+    if not of_parent:
+        yield from _table(table, inside, tables)
     if found.fill is not None and not _is_repeatable(found.fill, tables, (key.key,)):
         problem = f"the values of `{key.key}` are not reproducible: they depend on the time, or on themselves"
         yield Invalid(inside, problem, "refer to a column with another generator")
@@ -209,28 +317,52 @@ def _existing(text: str, where: Location, tables: Mapping[str, Table], *, in_col
 
 
 def _is_repeatable(generator: BaseModel, tables: Mapping[str, Table], trail: tuple[str, ...]) -> bool:
+    """Whether a column's values are the same each time. ``trail``: the columns that led here, the last its own."""
     match generator:
-        case Now() | Variable() | Next():
+        case Now() | Next():
             return False
+        case Variable() | Expression():
+            table = trail[-1].rpartition(".")[0]
+            names = (f"{table}.{name}" for name in _used(generator) if name in tables[table].columns)
+            return all(_column_repeats(name, tables, trail) for name in names)
         case Uuid():
             return generator.uuid.version not in FROM_THE_CLOCK
         case Key():
-            found = find_column(generator.key, tables)
-            if generator.key in trail:
+            if not _column_repeats(generator.key, tables, trail):
                 return False
-            if isinstance(found, Column) and found.fill is not None:
-                return _is_repeatable(found.fill, tables, (*trail, generator.key))
-    values = (getattr(generator, name) for name in type(generator).model_fields)
-    nested = (item for value in values for item in (value if isinstance(value, list) else [value]))
-    return all(_is_repeatable(item, tables, trail) for item in nested if isinstance(item, BaseModel))
+    return all(_is_repeatable(item, tables, trail) for item in _parts(generator))
+
+
+def _column_repeats(name: str, tables: Mapping[str, Table], trail: tuple[str, ...]) -> bool:
+    if name in trail:
+        return False
+    found = find_column(name, tables)
+    return isinstance(found, Invalid) or found.fill is None or _is_repeatable(found.fill, tables, (*trail, name))
 
 
 def _next(text: str, where: Location, tables: Mapping[str, Table], *, in_column: bool) -> Iterator[Invalid]:
-    found = find_column(text, tables)
+    found = tables.get(text) or find_column(text, tables)
+    name = text if text in tables else text.rpartition(".")[0]
     if in_column:
         yield Invalid(where, "a column can't use `next`", "use `serial`")
     elif isinstance(found, Invalid):
         yield Invalid(where, found.problem, found.hint)
-    elif not isinstance(found.fill, Serial | Uuid) and not found.autoincrement:
-        problem = f"`next` needs a `serial` or `uuid` column, but `{text}` has another generator"
-        yield Invalid(where, problem, "use that generator instead")
+    elif tables[name].per is not None and tables[name].children is None:
+        problem = f"`{name}` has a different number of rows per row of `{tables[name].per}`"
+        yield Invalid(where, problem, "give a constant `count`, or compute the new values")
+    elif isinstance(found, Column) and not found.autoincrement and not _continues(found, text, tables):
+        problem = f"`next` needs a column with other values in each row, but `{text}` doesn't depend on the row"
+        yield Invalid(where, problem, "use a `serial`, `uuid` or computed column")
+
+
+def _continues(column: Column, text: str, tables: Mapping[str, Table]) -> bool:
+    """Whether a column has values for further rows."""
+    if isinstance(column.fill, Serial | Uuid):
+        return True
+    is_constant = column.fill is None or isinstance(column.fill, Constant | Null)
+    return not is_constant and column.fill is not None and _is_repeatable(column.fill, tables, (text,))
+
+
+def _latest(draw: Draw, where: Location, *, in_column: bool) -> Iterator[Invalid]:
+    if in_column and draw.latest is not None:
+        yield Invalid((*where, "draw"), "a column can't draw the latest rows", "use `zipf`")

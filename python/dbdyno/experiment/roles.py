@@ -19,7 +19,7 @@ _WAYS = frozenset({"connect", "prepare", "retry", "give_way", "clients_as", "os_
 # Keys for the length of a trial and its warm-up, which don't determine the role of a factor.
 _LENGTHS = frozenset({"stop", "warmup"})
 # Keys for the size of a table.
-_AMOUNTS = frozenset({"rows", "file"})
+_AMOUNTS = frozenset({"rows", "file", "per", "count"})
 
 
 def roles_of(

@@ -3,11 +3,28 @@
 from typing import Any
 
 from dbdyno.base.errors import RunInterrupted, SystemFailed
-from dbdyno.model.events.answers import Loaded, Space
+from dbdyno.model.events.answers import Answer, Loaded, Space
 from dbdyno.model.plan.cell import CompiledCell
+from dbdyno.model.plan.tasks import AskTask
+from dbdyno.model.plan.worker_plan import WorkerPlan
 from dbdyno.run.memory_limit import Limiting
 from dbdyno.runtime.worker import ask
 from dbdyno.runtime.workspace.interruption import Interruption
+
+
+def violated_check(compiled: CompiledCell, target: dict[str, Any], interrupted: Interruption) -> str | None:
+    """Return which condition the data don't meet after a trial, or None if they meet all."""
+    for check in compiled.checks:
+        plan = WorkerPlan(task=AskTask(target=target, sql=check.sql))
+        try:
+            violation = check.violation(ask(plan, Answer, interrupted=interrupted).answer)
+        except RunInterrupted:
+            return None
+        except SystemFailed as error:
+            violation = f"the check `{check.name}` failed: {error}: {' '.join(check.sql.split())}"
+        if violation is not None:
+            return violation
+    return None
 
 
 def inspect_data(

@@ -19,7 +19,7 @@ from dbdyno.model.plan.worker_plan import TrialPlan
 from dbdyno.model.result.reading import number, part
 from dbdyno.run.applied_change import apply_change
 from dbdyno.run.coordinated_workers import CoordinatedWorkers
-from dbdyno.run.data_inspection import inspect_data
+from dbdyno.run.data_inspection import inspect_data, violated_check
 from dbdyno.run.growth import grow
 from dbdyno.run.idle import wait_until_idle
 from dbdyno.run.instruction_counts import count_instructions
@@ -344,7 +344,8 @@ def _measure(trials: Sequence[Trial], provisioners: Provisioners, watcher: Watch
             elif ready and slice_s is not None:
                 _run_interleaved([trial for trial, _ in ready], slice_s, watcher, interrupted)
                 for trial, system in ready:
-                    record_system_state(trial, system)
+                    if record_system_state(trial, system) and not interrupted:
+                        _check_data(trial, system, interrupted)
     except InputError:
         # An error of the user is reported at once, not per trial.
         raise
@@ -369,7 +370,15 @@ def _run_alone(trial: Trial, system: Ready, watcher: Watcher, interrupted: Inter
             trial.around["listeners"] = listeners.model_dump(mode="json")
         limiting.end()
         if record_system_state(trial, system) and not interrupted:
+            _check_data(trial, system, interrupted)
             trial.around |= inspect_data(trial.compiled, system.target, interrupted, limiting)
+
+
+def _check_data(trial: Trial, system: Ready, interrupted: Interruption) -> None:
+    """Fail a trial whose data violate a condition of the experiment."""
+    violation = violated_check(trial.compiled, system.target, interrupted)
+    if violation is not None:
+        trial.error, trial.kind = violation, "check"
 
 
 def _count(trial: Trial, provisioners: Provisioners, interrupted: Interruption) -> None:

@@ -66,6 +66,34 @@ TOML_GENERATORS = [
         "{ row_of = 'user', draw = { gaussian = {} } }",
         {"kind": "gaussian", "low": 0, "high": 9, "deviations": 3.0},
     ),
+    (
+        "{ text = { length = [1, 2], characters = 'a-c_-' } }",
+        {"kind": "text", "min": 1, "max": 2, "characters": "abc_-"},
+    ),
+    (
+        "{ pick = { values = [1, { uniform = [2, 3] }], weights = [3, 1] } }",
+        {
+            "kind": "choice",
+            "of": [{"kind": "constant", "value": 1}, {"kind": "uniform", "low": 2, "high": 3}],
+            "weights": [3.0, 1.0],
+        },
+    ),
+    (
+        "{ pick = { values = ['a'], index = { row_of = 'user' } } }",
+        {
+            "kind": "choice",
+            "of": [{"kind": "constant", "value": "a"}],
+            "index": {"kind": "uniform", "low": 0, "high": 9},
+        },
+    ),
+    (
+        "{ date = ['1970-01-02', '1970-01-31'] }",
+        {"kind": "time", "of": {"kind": "uniform", "low": 1, "high": 30}, "format": "date"},
+    ),
+    (
+        "{ timestamp = '1970-01-02 00:00:01' }",
+        {"kind": "time", "of": {"kind": "constant", "value": 86401}, "format": "timestamp"},
+    ),
     ("{ next = 'user.id' }", {"kind": "serial", "start": 11, "step": 1}),
 ]
 
@@ -97,6 +125,9 @@ nested = st.recursive(
             lambda parts: f"{{ format = {{ template = '{'{}' * len(parts)}', parts = [{', '.join(parts)}] }} }}"
         ),
         inner.map(lambda row: f"{{ key = 'user.id', row = {row} }}"),
+        inner.map(lambda of: f"{{ pick = {{ values = [1, {of}], weights = [1, 2] }} }}"),
+        inner.map(lambda of: f"{{ pick = {{ values = [{of}], index = {of} }} }}"),
+        inner.map(lambda of: f"{{ date = {of} }}"),
     ),
     max_leaves=6,
 )

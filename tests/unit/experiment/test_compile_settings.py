@@ -104,7 +104,7 @@ def test_description_of_pk_update() -> None:
     assert described.cell == "rows_per_transaction=1000"
     assert described.definitions[0].startswith('create table "user" (')
     assert described.rows[0].startswith(
-        "user: 100,000 rows: id = serial(start 1, step 1), c1 = uniform(low 0, high 999999)"
+        "user: 100,000 rows\n    id = serial(start 1, step 1)\n    c1 = uniform(low 0, high 999999)"
     )
     assert described.load == (
         "1 client, connect once, prepare once",

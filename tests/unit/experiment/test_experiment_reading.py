@@ -35,11 +35,21 @@ def test_builtin_experiments() -> None:
         "cpu-cost",
         "dictionary-search",
         "key-order",
+        "orders-entry",
         "pk-lookup",
         "pk-update",
         "promo-code",
         "promo-code-engines",
+        "smallbank",
+        "sysbench-oltp",
+        "tatp",
         "web-login",
+        "ycsb-a",
+        "ycsb-b",
+        "ycsb-c",
+        "ycsb-d",
+        "ycsb-e",
+        "ycsb-f",
     ]
 
 
@@ -110,12 +120,12 @@ def test_every_toml_example_in_the_documentation_is_toml_and_the_full_one_compil
 def test_documentation_names_every_key() -> None:
     from dbdyno.engines.sqlite.settings import NAMES
     from dbdyno.experiment import head
-    from dbdyno.model.experiment import definition, load, tables, timed, transactions
+    from dbdyno.model.experiment import check, definition, load, tables, timed, transactions
     from dbdyno.model.experiment.generators import KINDS
 
     text = documentation()
     models = [definition.Definition, head.Head, head.Report, head.Published, head.PublishedRounds]
-    models += [head.Growth, timed.Timed]
+    models += [head.Growth, timed.Timed, check.Check]
     models += [load.Load, load.Warmup, load.Stop, load.Open, load.Retry, load.Measure]
     models += [tables.Table, tables.Column, tables.Index, tables.Part, transactions.Transaction, transactions.Execute]
     keys = {field.alias or name for model in models for name, field in model.model_fields.items()}

@@ -470,8 +470,8 @@ def test_an_experiment_has_expressions_too() -> None:
         ('{ set = "n", value = { expression = ":m" } }', "no earlier step sets the variable `m`"),
         ('{ when = { expression = ":m" }, then = [{ think = 1 }] }', "no earlier step sets the variable `m`"),
         (
-            '{ set = "n", value = { nullable = { share = 0.5, of = { expression = "1" } } } }',
-            "an expression can't be part of another generator; assign it to a variable",
+            '{ set = "n", value = { nullable = { share = 0.5, of = { expression = ":m" } } } }',
+            "no earlier step sets the variable `m`",
         ),
     ],
 )
@@ -481,8 +481,8 @@ def test_a_wrong_expression_in_an_experiment_is_refused(text: str, words: str) -
     assert words in str(error.value)
 
 
-def test_a_column_takes_no_expression() -> None:
-    table = TABLE + 'x = { type = "integer", fill = { expression = "1" } }\n'
+def test_the_variables_of_an_expression_in_a_column_are_columns() -> None:
+    table = TABLE + 'x = { type = "integer", fill = { expression = ":idd + :row" } }\n'
     with pytest.raises(DbdynoError) as error:
         written('{ execute = "select 1" }', table=table)
-    assert "a column can't use an expression" in str(error.value)
+    assert "has no column `idd`; did you mean `id`?" in str(error.value)

@@ -2,6 +2,7 @@
 
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,12 +17,13 @@ COLUMN = '[tables.t]\nrows = 1\n[tables.t.columns]\nc = {{ type = "integer", fil
 TRANSCRIPTS = tomllib.loads((ROOT / "tests/unit/experiment/validation_errors.toml").read_text())["error"]
 
 
-def make(error: dict[str, str]) -> None:
+def make(error: dict[str, Any]) -> None:
     match error:
         case {"old": old, "new": new}:
             text = "".join([HEAD, TABLE, LOAD, READ])
             assert old in text
-            experiment(text.replace(old, new, 1))
+            also = error.get("and", {"old": "", "new": ""})
+            experiment(text.replace(old, new, 1).replace(also["old"], also["new"], 1))
         case {"factors": factors}:
             small(factors)
         case {"steps": text}:
@@ -37,7 +39,7 @@ def message(*parts: str) -> str:
 
 
 @pytest.mark.parametrize("error", TRANSCRIPTS, ids=lambda error: error["says"][:80])
-def test_transcript(error: dict[str, str]) -> None:
+def test_transcript(error: dict[str, Any]) -> None:
     with pytest.raises(InputError) as caught:
         make(error)
     assert str(caught.value) == error["says"]

@@ -3,6 +3,7 @@
 use super::error::EvaluationError;
 use super::functions;
 use crate::random::{Stream, mix};
+use crate::sampler::{Position, Sampler, row_scope};
 use crate::value::Owned;
 use dbdyno_protocol::plan::expression::Function;
 
@@ -31,6 +32,8 @@ pub struct Context<'a> {
     pub seed: u64,
     /// The seed that the tables were filled with.
     pub data_seed: u64,
+    /// The row, if the expression belongs to a column.
+    pub row: Position,
 }
 
 /// A node of an expression, with names resolved to slots.
@@ -41,6 +44,12 @@ pub enum Node {
     ClientId,
     RandomSeed,
     DefaultSeed,
+    /// The numbers of a row.
+    Row,
+    Parent,
+    Child,
+    /// Another column of the same row, with its name.
+    Column(Box<Sampler>, Box<str>),
     Call(Function, Box<[Node]>),
     Case(Box<[(Node, Node)]>, Box<Node>),
 }
@@ -55,6 +64,13 @@ pub fn evaluate(node: &Node, context: &mut Context<'_>) -> Outcome {
         Node::ClientId => Scalar::Integer(i64::from(context.client)),
         Node::RandomSeed => Scalar::Integer(context.seed as i64),
         Node::DefaultSeed => Scalar::Integer(mix(context.data_seed) as i64),
+        Node::Row => Scalar::Integer(context.row.row as i64),
+        Node::Parent => Scalar::Integer(context.row.parent as i64),
+        Node::Child => Scalar::Integer(context.row.child as i64),
+        Node::Column(sampler, name) => {
+            let scope = &mut row_scope(context.data_seed, context.stream, context.row);
+            return sampler.scalar(scope, name);
+        }
         Node::Call(function, arguments) => return call(*function, arguments, context),
         Node::Case(branches, otherwise) => {
             for (when, then) in branches {
@@ -281,7 +297,7 @@ fn name_of(value: Scalar) -> &'static str {
 }
 
 /// Reads a variable. A string, such as a statement may return, is converted by pgbench's rules.
-fn read(value: &Owned, name: &str) -> Outcome {
+pub(crate) fn read(value: &Owned, name: &str) -> Outcome {
     Ok(match value {
         Owned::Null => Scalar::Null,
         Owned::Boolean(v) => Scalar::Boolean(*v),

@@ -33,6 +33,7 @@ fn evaluate(compiled: &Compiled, stream: &mut Stream, variables: &[Owned]) -> Re
         stream,
         client: 3,
         seed: 5,
+        row: crate::sampler::Position::default(),
         data_seed: 7,
     })
 }
@@ -181,7 +182,7 @@ fn after_two_runs(transactions: Vec<Vec<Step>>) -> Result<Vec<Owned>, PlanError>
 fn set(variable: &str, tree: Expression, once: bool) -> Step {
     Step::Set {
         variable: variable.into(),
-        value: Generator::Expression { text: "x".into(), tree },
+        value: drawn("x", tree),
         once,
     }
 }
@@ -209,10 +210,7 @@ fn an_expression_among_parameters_is_evaluated_first() {
         set("n", constant(Literal::Boolean(true)), false),
         Step::Execute {
             statement: 0,
-            params: vec![Generator::Expression {
-                text: "x".into(),
-                tree: integers(Function::Multiply, &[6, 7]),
-            }],
+            params: vec![drawn("x", integers(Function::Multiply, &[6, 7]))],
             into: vec![],
         },
     ];
@@ -221,21 +219,30 @@ fn an_expression_among_parameters_is_evaluated_first() {
 }
 
 #[test]
-fn an_expression_cannot_be_nested_in_a_generator() {
-    let nullable = Generator::Nullable {
-        share: 0.5,
-        of: Box::new(Generator::Expression {
-            text: "1".into(),
-            tree: constant(Literal::Integer(1)),
-        }),
-    };
+fn an_expression_in_a_generator_is_evaluated_first() {
+    let of = vec![drawn("6 * 7", integers(Function::Multiply, &[6, 7]))];
     let step = Step::Set {
         variable: "n".into(),
-        value: nullable,
+        value: Generator::Nullable {
+            share: 0.0,
+            of: Box::new(Generator::Choice {
+                of,
+                weights: None,
+                index: None,
+            }),
+        },
         once: false,
     };
-    let error = after_two_runs(vec![vec![step]]).expect_err("refused");
-    assert!(error.to_string().contains("an expression cannot be part of"), "{error}");
+    let variables = after_two_runs(vec![vec![step]]).expect("valid");
+    assert_eq!(variables, [Owned::Integer(42), Owned::Integer(42)]);
+}
+
+fn drawn(text: &str, tree: Expression) -> Generator {
+    Generator::Expression {
+        text: text.into(),
+        tree,
+        columns: BTreeMap::new(),
+    }
 }
 
 /// Relative frequency of each of `width` values from 1 in `draws` draws.

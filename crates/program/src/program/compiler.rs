@@ -7,7 +7,7 @@ use crate::sampler::{Place, Sampler, probability};
 use dbdyno_protocol::plan::PlanError;
 use dbdyno_protocol::plan::generator::Generator;
 use dbdyno_protocol::plan::limits::{MOST_REPETITIONS, within};
-use dbdyno_protocol::plan::transaction::{Compare, Step};
+use dbdyno_protocol::plan::transaction::{Compare, Step, Times};
 
 /// The state of a compilation.
 pub(super) struct Compiler {
@@ -59,7 +59,7 @@ impl Compiler {
             Step::Set { variable, value, once } => {
                 let path = format!("{path}.value");
                 let op = match value {
-                    Generator::Expression { text, tree } => {
+                    Generator::Expression { text, tree, .. } => {
                         let expression = Compiled::new(tree, text, &path, &self.names)?;
                         let slot = self.names.variable(variable);
                         Op::Evaluate { slot, expression }
@@ -129,13 +129,24 @@ impl Compiler {
                 self.patch_jump(jump);
             }
             Step::Repeat { times, steps } => {
-                within(*times, 1, MOST_REPETITIONS, &format!("{path}.times"))?;
+                let times_path = format!("{path}.times");
                 let slot = self.loops;
                 self.loops += 1;
-                self.ops.push(Op::Repeat { slot, times: *times });
+                let head = match times {
+                    Times::Always(times) => {
+                        within(*times, 1, MOST_REPETITIONS, &times_path)?;
+                        Op::Repeat { slot, times: *times }
+                    }
+                    Times::Drawn(times) => {
+                        let times = self.sampler(times, &times_path)?;
+                        Op::RepeatDrawn { slot, times, to: 0 }
+                    }
+                };
+                self.ops.push(head);
                 let to = self.ops.len();
                 self.steps(steps, &format!("{path}.steps"))?;
                 self.ops.push(Op::RepeatEnd { slot, to });
+                self.patch_jump(to - 1);
             }
             Step::Think { milliseconds } => self.think(milliseconds, &format!("{path}.milliseconds"), 1_000_000)?,
             Step::Pause { microseconds } => self.think(microseconds, &format!("{path}.microseconds"), 1_000)?,
@@ -163,26 +174,40 @@ impl Compiler {
     }
 
     fn sampler(&mut self, generator: &Generator, path: &str) -> Result<Sampler, PlanError> {
-        let Generator::Expression { text, tree } = generator else {
-            return Sampler::compile(generator, path, &mut Place::Transaction(&mut self.names));
-        };
-        // An expression can fail but a sampler cannot, so it is evaluated before, into a variable whose name cannot
-        // occur in a plan.
-        let expression = Compiled::new(tree, text, path, &self.names)?;
-        let name = format!("\0{path}");
-        let slot = self.names.variable(&name);
-        self.ops.push(Op::Evaluate { slot, expression });
-        Sampler::compile(
-            &Generator::Variable { name },
-            path,
-            &mut Place::Transaction(&mut self.names),
-        )
+        let place = &mut Place::Transaction(&mut self.names);
+        if !generator.has_expression() {
+            return Sampler::compile(generator, path, place);
+        }
+        let mut generator = generator.clone();
+        self.evaluate_first(&mut generator, path)?;
+        Sampler::compile(&generator, path, &mut Place::Transaction(&mut self.names))
+    }
+
+    /// Replaces the expressions of a generator by variables. An expression can fail but a sampler can't, so expressions
+    /// are evaluated before, into variables whose names can't occur in a plan.
+    fn evaluate_first(&mut self, generator: &mut Generator, path: &str) -> Result<(), PlanError> {
+        if let Generator::Expression { text, tree, .. } = generator {
+            let expression = Compiled::new(tree, text, path, &self.names)?;
+            let name = format!("\0{path}");
+            let slot = self.names.variable(&name);
+            self.ops.push(Op::Evaluate { slot, expression });
+            *generator = Generator::Variable { name };
+            return Ok(());
+        }
+        for (i, part) in generator.parts_mut().into_iter().enumerate() {
+            self.evaluate_first(part, &format!("{path}.{i}"))?;
+        }
+        Ok(())
     }
 
     /// Sets the target of the jump at `from` to the next operation.
     fn patch_jump(&mut self, from: usize) {
         let here = self.ops.len();
-        if let Op::JumpUnless { to, .. } | Op::JumpUnlessChance { to, .. } | Op::Jump { to } = &mut self.ops[from] {
+        if let Op::JumpUnless { to, .. }
+        | Op::JumpUnlessChance { to, .. }
+        | Op::Jump { to }
+        | Op::RepeatDrawn { to, .. } = &mut self.ops[from]
+        {
             *to = here;
         }
     }

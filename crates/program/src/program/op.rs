@@ -66,6 +66,15 @@ pub enum Op {
         /// Number of iterations, at least one.
         times: u64,
     },
+    /// Begin a loop whose number of iterations is drawn.
+    RepeatDrawn {
+        /// The loop's slot.
+        slot: usize,
+        /// Generates the number of iterations.
+        times: Sampler,
+        /// Jump target if it is 0 or less.
+        to: usize,
+    },
     /// Jump back unless the loop has completed.
     RepeatEnd {
         /// The loop's slot.

@@ -1,7 +1,7 @@
 use super::*;
 use dbdyno_protocol::plan::generator::Generator;
 use dbdyno_protocol::plan::literal::Literal;
-use dbdyno_protocol::plan::transaction::Step;
+use dbdyno_protocol::plan::transaction::{Step, Times};
 
 fn constant(value: i64) -> Generator {
     Generator::Constant {
@@ -71,15 +71,26 @@ fn when_runs_only_one_branch() {
 #[test]
 fn nested_repeats_run_their_bodies_the_given_times() {
     let inner = Step::Repeat {
-        times: 3,
+        times: Times::Always(3),
         steps: vec![set("x", 1)],
     };
     let (_, ran) = run(vec![Step::Repeat {
-        times: 4,
+        times: Times::Always(4),
         steps: vec![inner],
     }]);
     // The outer head once; four times the inner head, three times two inner operations, and the outer end.
     assert_eq!(ran, 1 + 4 * (1 + 3 * 2 + 1));
+}
+
+#[test]
+fn a_drawn_number_of_repetitions_may_be_0() {
+    for (times, expected) in [(3, 1 + 3 * 2), (1, 1 + 2), (0, 1), (-5, 1)] {
+        let (_, ran) = run(vec![Step::Repeat {
+            times: Times::Drawn(constant(times)),
+            steps: vec![set("x", 1)],
+        }]);
+        assert_eq!(ran, expected, "{times}");
+    }
 }
 
 #[test]

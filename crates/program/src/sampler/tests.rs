@@ -1,6 +1,8 @@
 use super::*;
 use crate::random::client_stream;
+use dbdyno_protocol::plan::expression::{Expression, Function};
 use proptest::prelude::*;
+use std::collections::BTreeMap;
 
 /// The values of a generator in `count` uses in a transaction of this client.
 fn draws(generator: &Generator, count: usize, client: (u32, u32)) -> Vec<Owned> {
@@ -12,10 +14,12 @@ fn draws(generator: &Generator, count: usize, client: (u32, u32)) -> Vec<Owned> 
         let mut scope = Scope {
             seed: 7,
             stream: &mut stream,
-            row: 0,
+            row: Position::default(),
             variables: &[],
             counters: &mut counters,
             client,
+            taken: None,
+            problem: None,
         };
         sampler.sample(&mut scope, &mut values);
     }
@@ -53,7 +57,10 @@ fn texts(generator: &Generator, count: usize) -> Vec<String> {
 fn at_row(generator: &Generator, stream: u64, row: u64) -> Owned {
     let sampler = Sampler::compile(generator, "test", &mut Place::Row).expect("a valid generator");
     let mut values = Values::default();
-    sampler.sample(&mut row_scope(7, &mut row_stream(7, stream, row), row), &mut values);
+    sampler.sample(
+        &mut row_scope(7, &mut row_stream(7, stream, row), Position::of(row)),
+        &mut values,
+    );
     let mut owned = Owned::Null;
     owned.assign(values.get(0).expect("one value"));
     owned
@@ -78,10 +85,65 @@ proptest! {
 
     #[test]
     fn text_has_the_requested_length(min in 0u32..50, more in 0u32..50) {
-        for text in texts(&Generator::Text { min, max: min + more }, 20) {
+        for text in texts(&Generator::Text { min, max: min + more, characters: None }, 20) {
             let length = text.len() as u32;
             prop_assert!(min <= length && length <= min + more);
         }
+    }
+
+    #[test]
+    fn text_contains_only_the_given_characters(characters in "[a-zäöü0-9]{1,20}", length in 0u32..50) {
+        let generator = Generator::Text { min: length, max: length, characters: Some(characters.clone()) };
+        for text in texts(&generator, 20) {
+            prop_assert_eq!(text.chars().count(), length as usize);
+            prop_assert!(text.chars().all(|each| characters.contains(each)));
+        }
+    }
+
+    #[test]
+    fn an_index_chooses_the_generator(index in -50i64..50, count in 1usize..10) {
+        let of = (0..count).map(|value| constant(value as i64)).collect();
+        let generator = Generator::Choice { of, weights: None, index: Some(Box::new(constant(index))) };
+        prop_assert_eq!(integers(&generator, 1), vec![index.rem_euclid(count as i64)]);
+    }
+
+    #[test]
+    fn a_padded_number_has_its_width(value in any::<i32>(), width in 1usize..20) {
+        let template = format!("{{:0{width}}}");
+        let generator = Generator::Format { template, parts: vec![constant(value.into())] };
+        prop_assert_eq!(texts(&generator, 1), vec![format!("{value:0width$}")]);
+    }
+
+    #[test]
+    fn dates_are_those_of_the_calendar(days in -200_000i64..200_000) {
+        let next = |days| texts(&Generator::Time { of: Box::new(constant(days)), format: DateFormat::Date }, 1).remove(0);
+        let number = |text: &str| {
+            let parts: Vec<i64> = text.split('-').map(|part| part.parse().expect("a number")).collect();
+            (parts[0], parts[1], parts[2])
+        };
+        let ((year, month, day), (next_year, next_month, next_day)) = (number(&next(days)), number(&next(days + 1)));
+        let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+        let length = match month { 2 => 28 + i64::from(is_leap), 4 | 6 | 9 | 11 => 30, _ => 31 };
+        let expected = match (day == length, month == 12) {
+            (false, _) => (year, month, day + 1),
+            (true, false) => (year, month + 1, 1),
+            (true, true) => (year + 1, 1, 1),
+        };
+        prop_assert_eq!((next_year, next_month, next_day), expected);
+    }
+
+    #[test]
+    fn a_column_uses_the_values_of_its_row(row in 0u64..1_000_000, stream in 1u64..9) {
+        let other = Generator::Uniform { low: -1000, high: 1000 };
+        let same = Generator::Reference { of: Box::new(other.clone()), stream, row: Box::new(serial()) };
+        let variable = |name: &str| Expression::Variable { name: name.into() };
+        let tree = Expression::Call {
+            function: Function::Subtract,
+            arguments: vec![variable("row"), variable("other")],
+        };
+        let generator = Generator::Expression { text: String::new(), tree, columns: [("other".into(), same)].into() };
+        let Owned::Integer(value) = at_row(&other, stream, row) else { panic!("not an integer") };
+        prop_assert_eq!(at_row(&generator, 99, row), Owned::Integer(row as i64 - value));
     }
 
     #[test]
@@ -99,7 +161,7 @@ proptest! {
     fn a_reference_repeats_the_rows_value(row in 0i64..1_000_000, stream in any::<u64>()) {
         for of in [
             Generator::Uuid { version: UuidKind::V4, format: UuidFormat::Hex },
-            Generator::Text { min: 3, max: 30 },
+            Generator::Text { min: 3, max: 30, characters: None },
             Generator::Serial { start: 10, step: 7 },
             Generator::Format { template: "user{}-{}".into(), parts: vec![
                 Generator::Serial { start: 0, step: 1 }, Generator::Uniform { low: 0, high: 99 },
@@ -110,6 +172,69 @@ proptest! {
             prop_assert_eq!(&draws(&reference, 1, (0, 1))[0], &at_row(&of, stream, row as u64));
         }
     }
+}
+
+fn constant(value: i64) -> Generator {
+    Generator::Constant {
+        value: Literal::Integer(value),
+    }
+}
+
+fn serial() -> Generator {
+    Generator::Serial { start: 0, step: 1 }
+}
+
+#[test]
+fn a_choice_follows_its_weights() {
+    let generator = Generator::Choice {
+        of: vec![
+            Generator::Uniform { low: 0, high: 9 },
+            Generator::Uniform { low: 100, high: 199 },
+            constant(1000),
+        ],
+        weights: Some(vec![6.0, 3.0, 1.0]),
+        index: None,
+    };
+    let (mut counts, draws) = ([0.0; 3], 100_000);
+    for value in integers(&generator, draws) {
+        counts[usize::from(value >= 100) + usize::from(value >= 1000)] += 1.0;
+    }
+    let expected = [0.6, 0.3, 0.1].map(|share| share * draws as f64);
+    let chi2: f64 = counts
+        .iter()
+        .zip(expected)
+        .map(|(n, e): (&f64, f64)| (n - e).powi(2) / e)
+        .sum();
+    assert!(chi2 < 13.8, "chi-squared {chi2} of 2 degrees of freedom: {counts:?}");
+}
+
+#[test]
+fn a_failed_expression_of_a_column_is_reported() {
+    let generator = Generator::Format {
+        template: "{}".into(),
+        parts: vec![Generator::Expression {
+            text: "1 / :row".into(),
+            tree: Expression::Call {
+                function: Function::Divide,
+                arguments: vec![
+                    Expression::Constant {
+                        value: Literal::Integer(1),
+                    },
+                    Expression::Variable { name: "row".into() },
+                ],
+            },
+            columns: BTreeMap::new(),
+        }],
+    };
+    let sampler = Sampler::compile(&generator, "test", &mut Place::Row).expect("valid");
+    let problem = |row| {
+        let mut stream = row_stream(7, 1, row);
+        let mut scope = row_scope(7, &mut stream, Position::of(row));
+        sampler.sample(&mut scope, &mut Values::default());
+        scope.problem
+    };
+    assert_eq!(problem(1), None);
+    assert_eq!(problem(0).as_deref(), Some("`1 / :row`: division by zero"));
 }
 
 #[test]

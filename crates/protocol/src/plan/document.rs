@@ -480,6 +480,24 @@ pub struct LoadTable {
     /// A tab-separated file to read the rows from, instead of the generators.
     #[serde(default)]
     pub file: Option<String>,
+    /// Rows per row of another table. `rows` is then only expected, and all are made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per: Option<Per>,
+}
+
+/// How many rows each row of a parent table has.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Per {
+    /// Rows of the parent table; ignored if it has rows per row of another table, too.
+    pub parents: u64,
+    /// How many rows each row of the parent's parent has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub above: Option<Box<Per>>,
+    /// The number of rows, in the scope of the parent's row. Negative numbers count as 0.
+    pub count: Generator,
+    /// Number of the count's random stream.
+    pub stream: u64,
 }
 
 /// One column of a table to fill.

@@ -9,6 +9,7 @@ use crate::plan::expression::Expression;
 use crate::plan::literal::Literal;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// How a value is made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -24,13 +25,17 @@ pub enum Generator {
         /// Its name.
         name: String,
     },
-    /// What an expression gives. It stands alone: not in a column, nor within another generator.
+    /// What an expression gives. In a column, its variables are `row`, `parent` and `child` (numbers from 0), and the
+    /// names in `columns`.
     Expression {
         /// How it was written, for errors.
         #[serde(default)]
         text: String,
         /// The expression.
         tree: Expression,
+        /// In a column: its other variables, each with the generator of its value in the same row.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        columns: BTreeMap<String, Generator>,
     },
     /// `start + step × index`.
     Serial {
@@ -40,6 +45,23 @@ pub enum Generator {
         /// The distance between values.
         #[serde(default = "one")]
         step: i64,
+    },
+    /// `start` plus the number of the next key in a key space that all clients share.
+    NextKey {
+        /// The name of the key space.
+        space: String,
+        /// The first value.
+        start: u64,
+    },
+    /// A number from 0 to the last acknowledged key of a key space, the latest most often: the k-th from the end with a
+    /// probability in proportion to 1 / k^exponent.
+    LatestKey {
+        /// The name of the key space.
+        space: String,
+        /// Numbers that exist from the beginning, at least 1.
+        start: u64,
+        /// The exponent, above 0.
+        exponent: f64,
     },
     /// An integer from `low` to `high`, both included, all equally likely.
     Uniform {
@@ -78,12 +100,15 @@ pub enum Generator {
         #[serde(default = "deviations")]
         deviations: f64,
     },
-    /// Letters, digits, `-` and `_`: 64 characters, all equally likely.
+    /// Characters, all equally likely.
     Text {
         /// The least length in characters.
         min: u32,
         /// The greatest length.
         max: u32,
+        /// The characters to draw from; left out: letters, digits, `-` and `_`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        characters: Option<String>,
     },
     /// Pronounceable words with a space between them.
     Words {
@@ -103,6 +128,17 @@ pub enum Generator {
         #[serde(default)]
         weights: Option<Vec<f64>>,
     },
+    /// The value of one of several generators.
+    Choice {
+        /// The generators; at least one.
+        of: Vec<Generator>,
+        /// A weight for each; left out: equal weights.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        weights: Option<Vec<f64>>,
+        /// The number of the generator to use, from 0, modulo their number. Left out: drawn by weight.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        index: Option<Box<Generator>>,
+    },
     /// A UUID.
     Uuid {
         /// Which kind.
@@ -111,7 +147,8 @@ pub enum Generator {
         #[serde(default)]
         format: UuidFormat,
     },
-    /// A text with the values of other generators in it: each `{}` in the template takes the next part.
+    /// A text with the values of other generators in it: each `{}` in the template takes the next part. `{:05}` fills a
+    /// number with zeros on the left, `{:.2}` writes two decimals.
     Format {
         /// The text.
         template: String,
@@ -123,6 +160,13 @@ pub enum Generator {
         /// How it is written.
         #[serde(default)]
         format: TimeFormat,
+    },
+    /// A time, written in UTC.
+    Time {
+        /// Days or seconds since 1970, an integer.
+        of: Box<Generator>,
+        /// How it is written.
+        format: DateFormat,
     },
     /// The value that a column's generator gave to a row.
     Reference {
@@ -140,6 +184,31 @@ pub enum Generator {
         /// The other generator.
         of: Box<Generator>,
     },
+}
+
+impl Generator {
+    /// The generators within it whose values it uses in its own scope: not those of another table's columns.
+    pub fn parts_mut(&mut self) -> Vec<&mut Self> {
+        match self {
+            Self::Format { parts, .. } => parts.iter_mut().collect(),
+            Self::Choice { of, index, .. } => of.iter_mut().chain(index.as_deref_mut()).collect(),
+            Self::Nullable { of, .. } | Self::Time { of, .. } => vec![of],
+            Self::Reference { row, .. } => vec![row],
+            _ => Vec::new(),
+        }
+    }
+
+    /// Whether it is an expression, or one is among its parts.
+    pub fn has_expression(&self) -> bool {
+        match self {
+            Self::Expression { .. } => true,
+            Self::Format { parts, .. } => parts.iter().any(Self::has_expression),
+            Self::Choice { of, index, .. } => of.iter().chain(index.as_deref()).any(Self::has_expression),
+            Self::Nullable { of, .. } | Self::Time { of, .. } => of.has_expression(),
+            Self::Reference { row, .. } => row.has_expression(),
+            _ => false,
+        }
+    }
 }
 
 /// A fixed list of words: the k-th is drawn with a probability in proportion to 1 / k^exponent.
@@ -205,7 +274,17 @@ pub enum UuidFormat {
     Base32,
 }
 
-/// How a time is written.
+/// What a time counts, and how it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DateFormat {
+    /// Days, as `2026-01-31`.
+    Date,
+    /// Seconds, as `2026-01-31 23:59:59`.
+    Timestamp,
+}
+
+/// How the current time is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TimeFormat {

@@ -81,7 +81,7 @@ pub enum Step {
     /// Do the steps a number of times.
     Repeat {
         /// How often.
-        times: u64,
+        times: Times,
         /// The steps.
         steps: Vec<Step>,
     },
@@ -95,6 +95,16 @@ pub enum Step {
         /// Microseconds.
         microseconds: Generator,
     },
+}
+
+/// How often steps are repeated.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Times {
+    /// A number.
+    Always(u64),
+    /// A number that is drawn when the loop begins; with 0 or less, the steps are skipped.
+    Drawn(Generator),
 }
 
 /// What a begin locks at once.

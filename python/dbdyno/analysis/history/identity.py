@@ -52,7 +52,10 @@ def definition_of(plan: JsonObject, design: JsonObject, definition: str, cell: s
     parts |= {f"target.{name}": value for name, value in target.items() if name not in _PATHS}
     planned = next((each for each in objects(design.get("cells")) if each.get("id") == cell), {})
     parts |= {f"factor {name}": value for name, value in part(planned, "factors").items() if name != "system"}
-    parts["measure.unit"] = Measure.of(design).unit
+    measure = Measure.of(design)
+    parts["measure.unit"] = measure.unit
+    if measure.transactions:
+        parts["measure.transactions"] = sorted(measure.transactions)
     parts |= _data_parts(definition)
     return parts
 

@@ -83,6 +83,8 @@ class Measure:
     unit: Literal["transaction", "statement", "row"]
     label: str
     """Plural name of the unit, such as "lookups"."""
+    transactions: frozenset[str] = frozenset()
+    """The transactions that throughput counts; empty for all."""
 
     @classmethod
     def of(cls, design: JsonObject) -> Measure:
@@ -92,7 +94,9 @@ class Measure:
         unit: Literal["transaction", "statement", "row"] = (
             "statement" if said == "statement" else "row" if said == "row" else "transaction"
         )
-        return cls(unit, (text(measure, "label") or f"{unit}s").removesuffix("/s"))
+        named = measure.get("transactions")
+        counted = frozenset(map(str, named)) if isinstance(named, list) else frozenset[str]()
+        return cls(unit, (text(measure, "label") or f"{unit}s").removesuffix("/s"), counted)
 
 
 def build_round(trial: ReadTrial, measure: Measure, bottleneck: Bottleneck | None = None) -> Round:
@@ -116,7 +120,7 @@ def build_round(trial: ReadTrial, measure: Measure, bottleneck: Bottleneck | Non
     completed = 0 if result is None else result.completed
     per_s, other = transactions_per_s(result.rate) if status == "done" and result is not None else (None, 1.0)
     work = _work(result)
-    each = None if work is None else ratio(_worked(work, completed, measure), completed)
+    each = None if work is None else ratio(_worked(work, completed * _counted(result, measure), measure), completed)
     unseen = frozenset[str]() if worker is None else _unseen(worker, trial)
     return Round(
         block=trial.block,
@@ -138,7 +142,9 @@ def build_round(trial: ReadTrial, measure: Measure, bottleneck: Bottleneck | Non
         transactions_per_s=per_s,
         rate=_basis(result, 1 if trial.task is None else trial.task.clients, other),
         outlier=False,
-        instructions=None if trial.counting is None else _instructions(trial.counting, measure),
+        instructions=None
+        if trial.counting is None
+        else _instructions(trial.counting, measure, _counted(result, measure)),
         rows=None if work is None else work.rows_returned,
         rows_squared=None if worker is None else worker.work.rows_returned_squared,
         rows_changed=None if work is None else work.rows_changed,
@@ -183,7 +189,7 @@ def _listeners(listeners: Listeners) -> list[Listener]:
 
 def _throughput_of(result: TrialResult, measure: Measure) -> float:
     """Return the throughput of one of several workers."""
-    each = ratio(_worked(result.work, result.completed, measure), result.completed)
+    each = ratio(_worked(result.work, result.completed * _counted(result, measure), measure), result.completed)
     return transactions_per_s(result.rate)[0] * (each or 0.0)
 
 
@@ -249,7 +255,15 @@ def _work(result: TrialResult | ProgramResult | None) -> Work | None:
     return None if result is None else result.work
 
 
-def _worked(work: Work, ok: int, measure: Measure) -> float:
+def _counted(result: TrialResult | ProgramResult | None, measure: Measure) -> float:
+    """Return the share of the successful transactions that throughput counts."""
+    if result is None or not measure.transactions:
+        return 1.0
+    counted = sum(each.ok for name, each in result.transactions.items() if name in measure.transactions)
+    return ratio(counted, sum(each.ok for each in result.transactions.values())) or 0.0
+
+
+def _worked(work: Work, ok: float, measure: Measure) -> float:
     """Return the work of ``ok`` successful transactions in the unit of throughput."""
     match measure.unit:
         case "statement":
@@ -260,8 +274,8 @@ def _worked(work: Work, ok: int, measure: Measure) -> float:
     return ok
 
 
-def _instructions(counting: Counting, measure: Measure) -> float | None:
-    return ratio(counting.instructions, _worked(counting.work, counting.accounting.ok, measure))
+def _instructions(counting: Counting, measure: Measure, counted: float) -> float | None:
+    return ratio(counting.instructions, _worked(counting.work, counting.accounting.ok * counted, measure))
 
 
 def _dumped(parts: Mapping[str, Part]) -> JsonObject:

@@ -9,10 +9,11 @@ from dbdyno.engines.dialect import Dialect
 from dbdyno.experiment.compile.tables import definitions, load_tables
 from dbdyno.experiment.compile.transactions import TransactionCompiler
 from dbdyno.experiment.experiment import Experiment
+from dbdyno.model.experiment.check import Check
 from dbdyno.model.experiment.definition import Definition
 from dbdyno.model.experiment.timed import Timed
 from dbdyno.model.limits import MOST_INTERVALS
-from dbdyno.model.plan.cell import CompiledCell, ResolvedCell, TimedStatement
+from dbdyno.model.plan.cell import CheckQuery, CompiledCell, ResolvedCell, TimedStatement
 from dbdyno.model.plan.steps import Transaction
 from dbdyno.model.plan.tasks import Closed, Open, Record, Retry, Statement, TrialTask, Warmup, Window
 
@@ -47,7 +48,15 @@ def compile_cell(experiment: Experiment, cell: ResolvedCell) -> CompiledCell:
     tables = load_tables(definition, dialect, Path(experiment.folder), experiment.place)
     task = _task(definition, compiler.statements, transactions)
     timed = [made for each in definition.timed if each.include and (made := _timed(each, dialect)) is not None]
-    return CompiledCell(cell, before, tables, after, task, tuple(sorted(compiler.left_out)), tuple(timed))
+    checks = [query for each in definition.check if each.include and (query := _check(each, dialect)) is not None]
+    left_out = tuple(sorted(compiler.left_out))
+    return CompiledCell(cell, before, tables, after, task, left_out, tuple(timed), tuple(checks))
+
+
+def _check(check: Check, dialect: Dialect) -> CheckQuery | None:
+    """Return a check in the engine's SQL; ``None`` if it has no text for this engine."""
+    text = dialect.statement(check.sql)
+    return None if text is None else CheckQuery(check.name, text, check.equals)
 
 
 def _timed(timed: Timed, dialect: Dialect) -> TimedStatement | None:

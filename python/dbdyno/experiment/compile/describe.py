@@ -39,6 +39,7 @@ class Description:
     samples: tuple[str, ...]
     load: tuple[str, ...]
     transactions: tuple[TransactionText, ...]
+    checks: tuple[str, ...]
 
 
 def describe(compiled: CompiledCell) -> Description:
@@ -53,11 +54,12 @@ def describe(compiled: CompiledCell) -> Description:
         rows=tuple(_rows(table) for table in compiled.tables),
         setup=tuple(compiled.after),
         samples=tuple(f"{name}: {_value(values)}" for name, values in compiled.definition.samples.items()),
-        load=tuple(_load(compiled.task)),
+        load=tuple(_load(compiled.task, compiled.definition.measure.transactions)),
         transactions=tuple(
             TransactionText(each.name, each.weight, tuple(_steps(each.steps, statements, engine, 0)))
             for each in compiled.task.transactions
         ),
+        checks=tuple(f"{' '.join(each.sql.split())}   -- must return {each.equals}" for each in compiled.checks),
     )
 
 
@@ -74,14 +76,17 @@ def _sent(statement: Statement, engine: str, task: TrialTask) -> str:
 
 
 def _rows(table: LoadTable) -> str:
-    columns = ", ".join(f"{column.name} = {generator_text(column.fill)}" for column in table.columns)
+    columns = "".join(f"\n    {column.name} = {generator_text(column.fill)}" for column in table.columns)
     if table.file:
         limit = f"at most {table.rows:,}" if table.rows else "all"
         return f"{table.name}: {limit} rows of {table.file}"
-    return f"{table.name}: {table.rows:,} rows: {columns}"
+    if table.per is not None:
+        count = generator_text(table.per.count)
+        return f"{table.name}: {count} rows per parent, about {table.rows:,}{columns}"
+    return f"{table.name}: {table.rows:,} rows{columns}"
 
 
-def _load(task: TrialTask) -> Iterable[str]:
+def _load(task: TrialTask, counted: Iterable[str]) -> Iterable[str]:
     yield f"{task.clients:,} client{'s' if task.clients > 1 else ''}, connect {task.connect}, prepare {task.prepare}"
     if isinstance(task.arrival, Open):
         yield f"open loop: {_number(task.arrival.rate)} transactions per second, {task.arrival.gaps} gaps"
@@ -91,6 +96,8 @@ def _load(task: TrialTask) -> Iterable[str]:
         yield f"warm-up: {' or '.join(warmup)} of each client{longer}"
     window = [f"{_number(value)} {unit}" for unit, value in as_json(task.window).items() if value is not None]
     yield f"until {' or '.join(window)} of each client"
+    if counted:
+        yield f"throughput counts {', '.join(counted)}"
     if task.retry.attempts > 1:
         kinds = ", ".join(task.retry.on) or "locked, deadlock, serialization"
         yield f"{task.retry.attempts} attempts on {kinds}, {task.retry.wait_ms:g} ms apart"
@@ -130,7 +137,7 @@ def _step(step: plan.Step, statements: list[str], engine: str) -> str:  # noqa: 
         case plan.Chance():
             return f"with probability {step.probability:g}"
         case plan.Repeat():
-            return f"{step.times:,} times"
+            return f"{step.times:,} times" if isinstance(step.times, int) else f"{generator_text(step.times)} times"
         case plan.Think():
             return f"think {generator_text(step.milliseconds)} ms"
         case plan.Pause():
@@ -156,10 +163,19 @@ def generator_text(generator: generators.Generator) -> str:  # noqa: PLR0911 - o
             return "null" if value is None else repr(value)
         case generators.Variable(name=text) | generators.Expression(text=text):
             return text
+        case generators.Reference(of=of, row=generators.Serial(start=0, step=1)):
+            return generator_text(of)
         case generators.Reference(of=of, row=row):
             return f"{generator_text(of)} of row {generator_text(row)}"
         case generators.Format(template=template, parts=parts):
             return f"'{template}' of {', '.join(map(generator_text, parts))}"
+        case generators.Choice(of=chosen, index=index) if index is not None:
+            return f"choice {generator_text(index)} of {', '.join(map(generator_text, chosen))}"
+        case generators.Choice(of=chosen, weights=weights):
+            shares = zip(chosen, [1.0] * len(chosen) if weights is None else weights, strict=True)
+            return f"choice({', '.join(f'{weight:g} of {generator_text(each)}' for each, weight in shares)})"
+        case generators.Time(of=of, format=form):
+            return f"{form}({generator_text(of)})"
         case generators.Nullable(share=share, of=of):
             return f"null ({share:g}) or {generator_text(of)}"
         case generators.Pick(values=values, weights=weights) if weights is not None:

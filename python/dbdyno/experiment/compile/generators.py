@@ -7,19 +7,43 @@ from dbdyno.base.errors import InputError
 from dbdyno.experiment.parameter_values import zipf_weights
 from dbdyno.model.experiment import generators as written
 from dbdyno.model.experiment.draws import Draw
-from dbdyno.model.experiment.tables import Column, Table
+from dbdyno.model.experiment.tables import ROW_NUMBERS, Column, Table
 from dbdyno.model.plan import generators as plan
+from dbdyno.model.plan.expression import Call, Constant, Function, Variable
+
+# Streams of columns have lower numbers.
+_COUNT_STREAMS = 1 << 32
+
+
+@dataclass(frozen=True)
+class Row:
+    """Rows of a table, with the generators of their columns. ``part``: 0 for the rows of the table itself.
+
+    ``first``: the number of rows in front of a part.
+    """
+
+    name: str
+    table: Table
+    part: int = 0
+    first: int = 0
+
+
+def _is_bound(row: Row, name: str) -> bool:
+    """Whether the worker needs a generator for a variable of a column."""
+    return name != "row" or row.first > 0
 
 
 @dataclass(frozen=True)
 class Columns:
     """Compiles generators. ``tables``: the tables that they may refer to.
 
-    ``samples``: values of columns of existing tables, by ``table.column``.
+    ``samples``: values of columns of existing tables, by ``table.column``. ``shared``: tables whose latest rows are
+    drawn, so that all clients number their new rows together.
     """
 
     tables: Mapping[str, Table]
     samples: Mapping[str, Sequence[written.Scalar]] = field(default_factory=dict)
+    shared: frozenset[str] = frozenset()
 
     def stream(self, table: str, column: str, part: int = 0) -> int:
         """Return the number of a column's random stream, unique in the experiment, from 1.
@@ -33,12 +57,23 @@ class Columns:
             number += len(each.columns) * (1 + len(each.parts))
         raise KeyError(table)
 
+    def count_stream(self, table: str) -> int:
+        """Return the number of the random stream for the number of rows per row of the parent table."""
+        return _COUNT_STREAMS + list(self.tables).index(table)
+
     def fill(self, table: str, column: str) -> plan.Generator:
         """Return the generator of a column. An autoincrement column contains 1, 2, 3 and so on."""
-        return self.compile(column_fill(self.tables[table].columns[column]))
+        return self.column(Row(table, self.tables[table]), column)
 
-    def compile(self, generator: written.Generator) -> plan.Generator:  # noqa: PLR0911 - one per kind
-        """Return the generator of a plan. Raises InputError for a column without sampled values."""
+    def column(self, row: Row, column: str) -> plan.Generator:
+        """Return the generator of a column in some rows of a table."""
+        return self.compile(column_fill(row.table.columns[column]), row)
+
+    def compile(self, generator: written.Generator, row: Row | None = None) -> plan.Generator:  # noqa: PLR0911
+        """Return the generator of a plan.
+
+        ``row``: the rows that it is for; None in a transaction. Raises InputError for a column without sampled values.
+        """
         match generator:
             case written.Column():
                 return self._sampled(generator)
@@ -46,20 +81,61 @@ class Columns:
                 return self._row(generator.row_of, generator.draw)
             case written.Key():
                 table, _, column = generator.key.rpartition(".")
-                row = self.compile(generator.row) if generator.row else self._row(table, generator.draw)
+                number = self.compile(generator.row, row) if generator.row else self._row(table, generator.draw)
                 of, stream = self.fill(table, column), self.stream(table, column)
-                return plan.Reference(of=of, stream=stream, row=row)
+                return plan.Reference(of=of, stream=stream, row=number)
             case written.Next():
-                table, _, column = generator.next.rpartition(".")
-                return _continued(self.fill(table, column), self.tables[table].rows)
+                return self._next(generator.next)
             case written.Format(format=inner):
-                parts = [self.compile(part) for part in inner.parts]
+                parts = [self.compile(part, row) for part in inner.parts]
                 return plan.Format(template=inner.template, parts=parts)
+            case written.Pick(pick=pick) if pick.constants is None or pick.index is not None:
+                index = None if pick.index is None else self.compile(pick.index, row)
+                return plan.Choice(
+                    of=[self.compile(each, row) for each in pick.values], weights=pick.weights, index=index
+                )
+            case written.Date(date=of_time):
+                return plan.Time(of=self.compile(of_time, row), format="date")
+            case written.Timestamp(timestamp=of_time):
+                return plan.Time(of=self.compile(of_time, row), format="timestamp")
             case written.Nullable(nullable=nullable):
-                return plan.Nullable(share=nullable.share, of=self.compile(nullable.of))
-            case written.Expression():
-                return compile_expression(generator)
+                return plan.Nullable(share=nullable.share, of=self.compile(nullable.of, row))
+            case written.Variable(variable=name) if row is not None:
+                return self._of_row(row, name)
+            case written.Expression(expression=expression):
+                used = [] if row is None else [name for name in expression.variables if _is_bound(row, name)]
+                columns = {} if row is None else {name: self._of_row(row, name) for name in used}
+                return replace(compile_expression(generator), columns=columns)
         return compile_plain(generator)
+
+    def _of_row(self, row: Row, name: str) -> plan.Generator:
+        """Return the value of another column in the same row, or a number of the row."""
+        if name == "row":
+            return plan.Serial(start=row.first)
+        if name in ROW_NUMBERS and row.table.per is not None:
+            count = row.table.children
+            if count is None:
+                return plan.Expression(text=f":{name}", tree=Variable(name=name))
+            is_parent = name == "parent"
+            function: Function = "divide" if is_parent else "modulo"
+            tree = Call(function=function, arguments=[Variable(name="row"), Constant(value=max(count, 1))])
+            return plan.Expression(text=f":row {'/' if is_parent else '%'} {count}", tree=tree)
+        of, stream = self.column(row, name), self.stream(row.name, name, row.part)
+        return plan.Reference(of=of, stream=stream, row=plan.Serial(start=0))
+
+    def _next(self, of: str) -> plan.Generator:
+        """Return new values of a column, or new row numbers of a table."""
+        table, _, column = of.rpartition(".")
+        name = table or column
+        row: plan.Generator = plan.Serial(start=self.tables[name].rows)
+        if name in self.shared:
+            row = plan.NextKey(space=name, start=self.tables[name].rows)
+        if not table:
+            return row
+        fill = self.fill(table, column)
+        if isinstance(fill, plan.Serial | plan.Uuid) and name not in self.shared:
+            return _continued(fill, self.tables[table].rows)
+        return plan.Reference(of=fill, stream=self.stream(table, column), row=row)
 
     def _sampled(self, column: written.Column) -> plan.Generator:
         values = self.samples.get(column.column)
@@ -73,6 +149,8 @@ class Columns:
         return plan.Pick(values=distinct, weights=zipf_weights(len(distinct), column.draw.zipf.exponent))
 
     def _row(self, table: str, draw: Draw) -> plan.Generator:
+        if draw.latest:
+            return plan.LatestKey(space=table, start=self.tables[table].rows, exponent=draw.latest.exponent)
         last = self.tables[table].rows - 1
         if draw.zipf:
             return plan.Zipf(low=0, high=last, exponent=draw.zipf.exponent, scattered=draw.zipf.scattered)
@@ -98,7 +176,7 @@ def column_fill(column: Column) -> written.Generator:
     return written.Serial(serial=written.SerialOf()) if column.autoincrement else written.Null(null=True)
 
 
-def compile_expression(generator: written.Expression) -> plan.Generator:
+def compile_expression(generator: written.Expression) -> plan.Expression:
     """Return the expression of a plan; its text is used in messages."""
     return plan.Expression(text=generator.expression.text, tree=generator.expression.tree)
 
@@ -120,12 +198,12 @@ def compile_plain(generator: written.Generator) -> plan.Generator:  # noqa: PLR0
             return plan.Zipf(low=zipf.low, high=zipf.high, exponent=zipf.exponent, scattered=zipf.scattered)
         case written.Gaussian(gaussian=gaussian):
             return plan.Gaussian(low=gaussian.low, high=gaussian.high, deviations=gaussian.deviations)
-        case written.Text(text=(low, high)):
-            return plan.Text(min=low, max=high)
+        case written.Text(text=text):
+            return plan.Text(min=text.length[0], max=text.length[1], characters=text.characters)
         case written.Words(words=words):
             return plan.Words(min=words.count[0], max=words.count[1], vocabulary=_vocabulary(words))
         case written.Pick(pick=pick):
-            return plan.Pick(values=pick.values, weights=pick.weights)
+            return plan.Pick(values=pick.constants or [], weights=pick.weights)
         case written.Uuid(uuid=uuid):
             return plan.Uuid(version=_uuid_version(uuid), format=uuid.written)
         case written.Now(now=form):

@@ -4,11 +4,11 @@ from pathlib import Path
 
 from dbdyno.base.errors import InputError
 from dbdyno.engines.dialect import Dialect
-from dbdyno.experiment.compile.generators import Columns, column_fill
+from dbdyno.experiment.compile.generators import Columns, Row, column_fill
 from dbdyno.model.experiment.definition import Definition
 from dbdyno.model.experiment.generators import Generator, Serial
 from dbdyno.model.experiment.tables import Column, Table
-from dbdyno.model.plan.tasks import LoadColumn, LoadTable
+from dbdyno.model.plan.tasks import LoadColumn, LoadTable, Per
 
 
 def definitions(definition: Definition, dialect: Dialect) -> tuple[list[str], list[str]]:
@@ -42,15 +42,17 @@ def load_tables(definition: Definition, dialect: Dialect, folder: Path, place: s
         if table.file:
             path = str(_data_file(table.file, folder, f"{place}: tables.{name}.file"))
             most = table.rows + sum(part.rows for part in table.parts)
-            made = _columns(columns, dialect, name, table)
+            made = _columns(columns, dialect, Row(name, table))
             entries.append(LoadTable(name=name, columns=made, rows=most, file=path))
             continue
         rows = table.rows
         if rows:
-            entries.append(LoadTable(name=name, columns=_columns(columns, dialect, name, table), rows=rows))
+            made, per = _columns(columns, dialect, Row(name, table)), _per(columns, name, table)
+            entries.append(LoadTable(name=name, columns=made, rows=rows, per=per))
         for index, part in enumerate(table.parts):
             filled = {key: _in_part(each, part.columns.get(key), rows) for key, each in table.columns.items()}
-            made = _columns(columns, dialect, name, table.model_copy(update={"columns": filled}), index + 1)
+            inside = Row(name, table.model_copy(update={"columns": filled}), index + 1, rows)
+            made = _columns(columns, dialect, inside)
             entries.append(LoadTable(name=name, columns=made, rows=part.rows))
             rows += part.rows
     return entries
@@ -74,14 +76,28 @@ def _in_part(column: Column, fill: Generator | None, rows: int) -> Column:
     return column if fill is None else column.model_copy(update={"fill": fill})
 
 
-def _columns(columns: Columns, dialect: Dialect, name: str, table: Table, part: int = 0) -> list[LoadColumn]:
+def _per(columns: Columns, name: str, table: Table) -> Per | None:
+    """Return how many rows each row of the parent table has, if there is a parent."""
+    if table.per is None or table.count is None:
+        return None
+    parent = columns.tables[table.per]
+    return Per(
+        parents=parent.rows,
+        above=_per(columns, table.per, parent) if parent.children is None else None,
+        count=columns.compile(table.count, Row(table.per, parent)),
+        stream=columns.count_stream(name),
+    )
+
+
+def _columns(columns: Columns, dialect: Dialect, row: Row) -> list[LoadColumn]:
+    table = row.table
     # Omit columns that the engine increments itself, unless a file has a field for each column.
     given = (key for key, column in table.columns.items() if table.file or column.fill or not column.autoincrement)
     return [
         LoadColumn(
             name=dialect.column_name(table, key),
-            stream=columns.stream(name, key, part),
-            fill=columns.compile(column_fill(table.columns[key])),
+            stream=columns.stream(row.name, key, row.part),
+            fill=columns.column(row, key),
         )
         for key in given
     ]

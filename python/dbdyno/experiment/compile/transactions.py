@@ -1,7 +1,10 @@
 """Compile transactions of an experiment to the transactions and the statements of a plan."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
+
+from pydantic import BaseModel
 
 from dbdyno.base.errors import InputError
 from dbdyno.base.text import shortened
@@ -15,7 +18,8 @@ from dbdyno.experiment.compile.representative import representatives
 from dbdyno.experiment.compile.requests import compile_request, request_text
 from dbdyno.model.experiment.conditions import Condition
 from dbdyno.model.experiment.definition import Definition
-from dbdyno.model.experiment.generators import Expression, Variable
+from dbdyno.model.experiment.draws import Draw, DrawLatest
+from dbdyno.model.experiment.generators import Expression, Key, RowOf, Variable
 from dbdyno.model.experiment.sql import ANY
 from dbdyno.model.experiment.transactions import (
     AnyStep,
@@ -40,6 +44,22 @@ from dbdyno.model.plan.tasks import Statement
 _NAME_LENGTH = 60
 
 
+def drawn_latest(part: Any) -> Iterator[str]:
+    """Yield the tables of which some generator draws the latest rows. ``part``: transactions, or what they contain."""
+    match part:
+        case RowOf(draw=Draw(latest=DrawLatest())):
+            yield part.row_of
+        case Key(row=None, draw=Draw(latest=DrawLatest())):
+            yield part.key.rpartition(".")[0]
+    if isinstance(part, BaseModel):
+        part = [getattr(part, name) for name in type(part).model_fields]
+    if isinstance(part, list | tuple):
+        for each in part:
+            yield from drawn_latest(each)
+    elif isinstance(part, dict):
+        yield from drawn_latest(list(part.values()))
+
+
 class TransactionCompiler:
     """Compiles transactions. ``statements``: the distinct statements of the transactions compiled so far.
 
@@ -51,7 +71,7 @@ class TransactionCompiler:
         self._estimates = definition.measure.estimates
         self.statements: list[Statement] = []
         self.left_out: set[str] = set()
-        self._columns = Columns(definition.tables, definition.samples)
+        self._columns = Columns(definition.tables, definition.samples, frozenset(drawn_latest(definition.transactions)))
         self._dialect = dialect
         self._place = place
 
@@ -71,7 +91,7 @@ class TransactionCompiler:
             return False
         return step.include
 
-    def _step(self, step: AnyStep, owner: str) -> list[plan.Step]:  # noqa: PLR0911 - one per kind
+    def _step(self, step: AnyStep, owner: str) -> list[plan.Step]:  # noqa: PLR0911, PLR0912 - one per kind
         match step:
             case Execute():
                 return [self._execute(step, owner)]
@@ -95,7 +115,10 @@ class TransactionCompiler:
             case Repeat():
                 inner = self._steps(step.steps, owner)
                 # Omit a loop with one iteration, so that a factor's level 1 has no overhead.
-                return inner if step.repeat == 1 else [plan.Repeat(times=step.repeat, steps=inner)]
+                if step.repeat == 1:
+                    return inner
+                times = step.repeat if isinstance(step.repeat, int) else self._columns.compile(step.repeat)
+                return [plan.Repeat(times=times, steps=inner)]
             case Think():
                 time = self._columns.compile(step.think)
                 if step.unit == "us":

@@ -21,25 +21,35 @@ class DrawGaussian(Strict):
     deviations: Annotated[Number, Field(ge=1)] = 3.0
 
 
+class DrawLatest(Strict):
+    """The distribution ``Zipf`` over the table's rows and those that clients have inserted, the last most often."""
+
+    exponent: Annotated[Number, Field(gt=0)] = 0.99
+
+
 class Draw(Strict):
-    """The distribution of drawn rows: uniform unless ``zipf`` or ``gaussian`` is given."""
+    """The distribution of drawn rows: uniform unless ``zipf``, ``gaussian`` or ``latest`` is given."""
 
     zipf: Annotated[DrawZipf | None, BeforeValidator(lambda v: v if isinstance(v, dict) else {"exponent": v})] = None
     gaussian: DrawGaussian | None = None
+    latest: Annotated[DrawLatest | None, BeforeValidator(lambda v: v if isinstance(v, dict) else {"exponent": v})] = (
+        None
+    )
 
     @model_validator(mode="after")
     def _only_one(self) -> Self:
-        if self.zipf and self.gaussian:
-            raise wrong("two distributions are given", "remove `zipf` or `gaussian`")
+        given = [name for name in ("zipf", "gaussian", "latest") if getattr(self, name) is not None]
+        if len(given) > 1:
+            raise wrong("several distributions are given: " + ", ".join(given), "keep one")
         return self
 
 
 def _read_draw(value: Any) -> Any:
     if isinstance(value, str):
-        if value != "uniform":
-            hint = 'write `"uniform"`, `{ zipf = 1.1 }` or `{ gaussian = {} }`'
+        if value not in ("uniform", "latest"):
+            hint = 'write `"uniform"`, `"latest"`, `{ zipf = 1.1 }` or `{ gaussian = {} }`'
             raise wrong(f"unknown value {show(value)}", hint)
-        return {}
+        return {"latest": {}} if value == "latest" else {}
     return value
 
 

@@ -1,6 +1,8 @@
 """Generators of values in an experiment: a literal, or a table with one key that names the kind."""
 
 import re
+from collections.abc import Callable
+from datetime import UTC, date, datetime
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, PlainValidator, Tag, model_validator
@@ -52,7 +54,7 @@ class Null(Strict):
 
 
 class Variable(Strict):
-    """The value of a variable of the transaction."""
+    """The value of a variable of the transaction; in a column, of another column of the same row."""
 
     variable: Name
 
@@ -73,7 +75,7 @@ ExpressionText = Annotated[pgbench.Expression, PlainValidator(read_expression)]
 
 
 class Expression(Strict):
-    """The value of a pgbench expression. It is allowed only in transactions, and not inside another generator."""
+    """The value of a pgbench expression. In a column, its variables are other columns of the same row."""
 
     expression: ExpressionText
 
@@ -140,10 +142,45 @@ class Gaussian(Strict):
     gaussian: Annotated[GaussianOf, BeforeValidator(_range_alone)]
 
 
+_RANGE = re.compile(r"(.)-(.)", re.DOTALL)
+_MOST_CHARACTERS = 10_000
+
+
+def _read_characters(value: Any) -> str:
+    """Read a set of characters, in which ``A-Z`` is a range; ``-`` at the start or the end is itself."""
+    if not isinstance(value, str) or not value:
+        raise wrong(f"{show(value)} is not a set of characters", 'write ranges and characters, such as `"A-Z0-9_"`')
+    characters: dict[str, None] = {}
+    at = 0
+    while at < len(value):
+        found = _RANGE.match(value, at)
+        first, last = (found[1], found[2]) if found else (value[at], value[at])
+        if first > last:
+            raise wrong(f"the range `{first}-{last}` is empty", f"write `{last}-{first}`")
+        if ord(last) - ord(first) >= _MOST_CHARACTERS:
+            raise wrong(f"the range `{first}-{last}` has too many characters", f"give at most {_MOST_CHARACTERS:,}")
+        characters.update(dict.fromkeys(map(chr, range(ord(first), ord(last) + 1))))
+        at += 3 if found else 1
+    if any("\ud800" <= each <= "\udfff" or each == "\0" for each in characters):
+        raise wrong("the set contains a character that no text can contain", "use printable characters")
+    return "".join(characters)
+
+
+class TextOf(Strict):
+    """The length, and the characters to draw from; by default letters, digits, ``-`` and ``_``."""
+
+    length: Characters
+    characters: Annotated[str, PlainValidator(_read_characters)] | None = None
+
+
+def _text_of(value: Any) -> Any:
+    return value if isinstance(value, dict) else {"length": list(read_length(value, LONGEST_TEXT))}
+
+
 class Text(Strict):
     """Random characters: a number is the length, a list the minimum and maximum length."""
 
-    text: Characters
+    text: Annotated[TextOf, BeforeValidator(_text_of)]
 
 
 class WordsOf(Strict):
@@ -173,16 +210,25 @@ class Words(Strict):
 
 
 class PickOf(Strict):
-    """The values and their weights."""
+    """The values or generators, and their weights. ``index``: the number of the value to use, from 0."""
 
-    values: Annotated[list[Sent], Field(min_length=1)]
+    values: Annotated[list["Generator"], Field(min_length=1)]
     weights: list[Annotated[Number, Field(ge=0)]] | None = None
+    index: "Generator | None" = None
 
     @model_validator(mode="after")
     def _weights_match(self) -> Self:
         if self.weights is not None and (len(self.weights) != len(self.values) or sum(self.weights) <= 0):
             raise wrong("the weights do not fit the values", "give one weight for each value, not all 0", key="weights")
+        if self.weights is not None and self.index is not None:
+            raise wrong("`index` chooses the value, so weights have no effect", "remove one of them", key="weights")
         return self
+
+    @property
+    def constants(self) -> list[Scalar] | None:
+        """The values, if all are constants."""
+        constants = [each.constant for each in self.values if isinstance(each, Constant)]
+        return constants if len(constants) == len(self.values) else None
 
 
 class Pick(Strict):
@@ -230,15 +276,19 @@ class Uuid(Strict):
     uuid: Annotated[UuidOf, BeforeValidator(lambda v: {"version": v} if isinstance(v, str) else v)]
 
 
+PLACE = re.compile(r"\{(?::0\d{1,2}|:\.\d{1,2})?\}")
+"""A place for a part in a template: ``{}``, ``{:05}`` with zeros on the left, ``{:.2}`` with two decimals."""
+
+
 class FormatOf(Strict):
-    """The template, with a ``{}`` for each part."""
+    """The template, with a ``{}`` for each part. ``{:05}`` fills up with zeros, ``{:.2}`` writes two decimals."""
 
     template: str
     parts: list["Generator"]
 
     @model_validator(mode="after")
     def _parts_match(self) -> Self:
-        places = self.template.count("{}")
+        places = len(PLACE.findall(self.template))
         if places != len(self.parts):
             problem = f"number of `{{}}` in the template: {places}, number of parts: {len(self.parts)}"
             raise wrong(problem, "give one part for each `{}`", key="template")
@@ -255,6 +305,49 @@ class Now(Strict):
     """The current time."""
 
     now: Literal["unix_seconds", "unix_milliseconds", "text"]
+
+
+def _days(word: str) -> int:
+    try:
+        return (date.fromisoformat(word) - _EPOCH).days
+    except ValueError:
+        raise wrong(f"{show(word)} is not a date", 'write it as `"2026-01-31"`') from None
+
+
+def _seconds(word: str) -> int:
+    try:
+        moment = datetime.fromisoformat(word)
+    except ValueError:
+        raise wrong(f"{show(word)} is not a time", 'write it as `"2026-01-31 23:59:59"`') from None
+    return int((moment.replace(tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds())
+
+
+_EPOCH = date(1970, 1, 1)
+
+
+def _times(value: Any, read: Callable[[str], int]) -> Any:
+    """Read ``[first, last]``, one time, or a generator of numbers."""
+    match value:
+        case str():
+            return {"constant": read(value)}
+        case [str(first), str(last)]:
+            low, high = read(first), read(last)
+            if low > high:
+                raise wrong(f"{show(first)} is after {show(last)}", f'write `["{last}", "{first}"]`')
+            return {"uniform": [low, high]}
+    return value
+
+
+class Date(Strict):
+    """A date: of a range ``[first, last]``, or a generator of days since 1970-01-01."""
+
+    date: Annotated["Generator", BeforeValidator(lambda v: _times(v, _days))]
+
+
+class Timestamp(Strict):
+    """A time in UTC: of a range ``[first, last]``, or a generator of seconds since 1970-01-01."""
+
+    timestamp: Annotated["Generator", BeforeValidator(lambda v: _times(v, _seconds))]
 
 
 class NullableOf(Strict):
@@ -302,6 +395,8 @@ class Column(Strict):
         if read_column(self.column) is None:
             problem = f"{show(self.column)} is not a column of a table"
             raise wrong(problem, 'write `"table.column"`, names quoted as in SQL', key="column")
+        if self.draw.latest is not None:
+            raise wrong("rows of an existing table have no order of insertion", "write `{ zipf = 1.1 }`", key="draw")
         if self.draw.gaussian is not None:
             raise wrong("a column's values have no middle", "write `{ zipf = 1.1 }`", key="draw")
         return self
@@ -317,13 +412,16 @@ def read_column(text: str) -> tuple[str, str] | None:
 
 
 class Next(Strict):
-    """A new value for a column, ``table.column``, which continues the column's serial after the table's rows."""
+    """A new value for a column, ``table.column``, which continues the column after the table's rows.
+
+    Without a column it is the number of a new row.
+    """
 
     next: Name
 
 
 _PLAIN_KINDS = (Constant, Null, Variable, Serial, Uniform, Zipf, Gaussian, Text, Words, Pick, Uuid)
-_KINDS = (*_PLAIN_KINDS, Format, Now, Nullable, Expression, Column)
+_KINDS = (*_PLAIN_KINDS, Format, Now, Date, Timestamp, Nullable, Expression, Column)
 _KINDS_OF_TABLES = (RowOf, Key, Next)
 KINDS: tuple[str, ...] = tuple(next(iter(kind.model_fields)) for kind in (*_KINDS, *_KINDS_OF_TABLES))
 
@@ -364,6 +462,8 @@ Generator = Annotated[
     | Annotated[Uuid, Tag("#uuid")]
     | Annotated[Format, Tag("#format")]
     | Annotated[Now, Tag("#now")]
+    | Annotated[Date, Tag("#date")]
+    | Annotated[Timestamp, Tag("#timestamp")]
     | Annotated[Nullable, Tag("#nullable")]
     | Annotated[Expression, Tag("#expression")]
     | Annotated[Column, Tag("#column")]

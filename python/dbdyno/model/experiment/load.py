@@ -117,13 +117,15 @@ def _one_or_several(value: Any) -> Any:
 class Measure(Strict):
     """The unit of throughput, its name in reports, and additional measurements.
 
-    ``operations``: the time of each statement. ``space``: the sizes of tables and indexes and the fill of leaf pages
-    after a trial. ``estimates``: the planner's row estimates, from an execution of each statement before the first
-    trial. ``processes``: the processes of each part of the system, by the part's name, as ids or commands.
+    ``transactions``: those that throughput counts; empty for all. ``operations``: the time of each statement.
+    ``space``: the sizes of tables and indexes and the fill of leaf pages after a trial. ``estimates``: the planner's
+    row estimates, from an execution of each statement before the first trial. ``processes``: the processes of each part
+    of the system, by the part's name, as ids or commands.
     """
 
     unit: Literal["transaction", "statement", "row"] = "transaction"
     label: Name | None = None
+    transactions: list[Name] = Field(default_factory=list)
     phases: bool = False
     operations: bool = True
     interval_ms: Annotated[int, Field(ge=1, le=YEAR_S * 1000)] | None = None
@@ -136,3 +138,10 @@ class Measure(Strict):
     processes: dict[Name, Annotated[list[Positive | Name], BeforeValidator(_one_or_several), Field(min_length=1)]] = (
         Field(default_factory=dict)
     )
+
+    @model_validator(mode="after")
+    def _counts_transactions(self) -> Self:
+        if self.transactions and self.unit != "transaction":
+            problem = f"throughput counts transactions, but `unit` is `{self.unit}`"
+            raise wrong(problem, "remove `unit` or `transactions`", key="transactions")
+        return self

@@ -5,9 +5,13 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from dbdyno.model.experiment.column_types import TypeText
-from dbdyno.model.experiment.generators import Generator
+from dbdyno.model.experiment.generators import Constant, Generator
 from dbdyno.model.experiment.strict import Name, Positive, Rows, Strict
 from dbdyno.model.experiment.validation import nearest, wrong
+
+ROW_NUMBERS = ("row", "parent", "child")
+"""The variables of a column that aren't other columns: numbers from 0 of the row, of its parent's row, and of the row
+among the rows of its parent."""
 
 
 class Column(Strict):
@@ -51,9 +55,14 @@ class Part(Strict):
 
 
 class Table(Strict):
-    """A table and its rows: generated or, with ``file``, at most ``rows`` rows from a tab-separated file."""
+    """A table and its rows: generated or, with ``file``, at most ``rows`` rows from a tab-separated file.
 
-    rows: Rows
+    ``per``: the table whose rows have ``count`` rows each. ``rows`` is then their expected number.
+    """
+
+    rows: Rows = 0
+    per: Name | None = None
+    count: Generator | None = None
     columns: Annotated[dict[Name, Column], Field(min_length=1)]
     primary_key: list[Name] = Field(default_factory=list)
     indexes: list[Index] = Field(default_factory=list)
@@ -75,6 +84,28 @@ class Table(Strict):
                 "the table has two primary keys", "remove `primary_key` here or at the column", key="primary_key"
             )
         return self
+
+    @model_validator(mode="after")
+    def _has_rows(self) -> Self:
+        if self.per is None:
+            if self.count is not None:
+                raise wrong("it requires a table to count by", 'add `per = "TABLE"`, or write `rows`', key="count")
+            if "rows" not in self.model_fields_set:
+                raise wrong("required key", 'add the number of rows, or `per = "TABLE"` and `count`', key="rows")
+            return self
+        if self.count is None:
+            raise wrong("required key", f"add the number of rows per row of `{self.per}`", key="count")
+        for key in ("rows", "parts", "file"):
+            if key in self.model_fields_set:
+                problem = f"the rows of this table are made per row of `{self.per}`"
+                raise wrong(problem, f"remove `{key}`, or `per` and `count`", key=key)
+        return self
+
+    @property
+    def children(self) -> int | None:
+        """Rows per row of the parent table, if the number is constant."""
+        constant = self.count.constant if isinstance(self.count, Constant) else None
+        return constant if isinstance(constant, int) else None
 
     @model_validator(mode="after")
     def _rows_can_be_made(self) -> Self:

@@ -2,7 +2,16 @@
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, ValidationInfo, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    Discriminator,
+    Field,
+    Tag,
+    ValidationInfo,
+    model_validator,
+)
 
 from dbdyno.model.experiment.conditions import ConditionText
 from dbdyno.model.experiment.engines import engines_of
@@ -105,10 +114,16 @@ class Chance(Step):
     then: Annotated[list["AnyStep"], Field(min_length=1)]
 
 
-class Repeat(Step):
-    """Run the steps ``repeat`` times."""
+_Number = Annotated[int, Field(ge=1, le=MOST_REPETITIONS)]
 
-    repeat: Annotated[int, Field(ge=1, le=MOST_REPETITIONS)]
+
+class Repeat(Step):
+    """Run the steps ``repeat`` times: a number, or a generator of it, which is used when the loop begins."""
+
+    repeat: Annotated[
+        Annotated[_Number, Tag("#number")] | Annotated[Generator, Tag("#generator")],
+        Discriminator(lambda value: TAG + ("generator" if isinstance(value, dict | BaseModel) else "number")),
+    ]
     steps: Annotated[list["AnyStep"], Field(min_length=1)]
 
 

@@ -5,6 +5,7 @@ import json
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal, InvalidOperation
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -68,6 +69,31 @@ class TimedStatement:
 
 
 @dataclass(frozen=True)
+class CheckQuery:
+    """A query that must return a value on the data after a trial."""
+
+    name: str
+    sql: str
+    equals: int | float | str
+
+    def violation(self, answer: str | None) -> str | None:
+        """Return why an answer is wrong, or None. ``answer``: the first value of the first row, None for null."""
+        if answer is not None and _equal(answer, self.equals):
+            return None
+        found = "null, or no row" if answer is None else answer
+        return f"the check `{self.name}` failed: expected {self.equals}, found {found}: {' '.join(self.sql.split())}"
+
+
+def _equal(answer: str, expected: float | str) -> bool:
+    if isinstance(expected, str):
+        return answer == expected
+    try:
+        return Decimal(answer) == Decimal(str(expected))
+    except InvalidOperation:
+        return False
+
+
+@dataclass(frozen=True)
 class CompiledCell:
     """A cell, ready to run: the parts of its plans."""
 
@@ -85,6 +111,8 @@ class CompiledCell:
     """The kinds of steps that were left out, because they are for other engines only."""
     timed: tuple[TimedStatement, ...] = ()
     """Statements that are timed after a trial."""
+    checks: tuple[CheckQuery, ...] = ()
+    """Conditions that the data must meet after a trial."""
     change: Change | None = None
     """The change from the original cell, if `dbdyno why` created this cell."""
     added: tuple[str, ...] = ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Annotated, Any, Literal, get_args
 
@@ -34,11 +34,15 @@ class Variable:
 
 @dataclass(frozen=True, kw_only=True)
 class Expression:
-    """The value of an expression. ``text``: as the user wrote it, for errors."""
+    """The value of an expression. ``text``: as the user wrote it, for errors.
+
+    ``columns``: in a column, the generators of the other columns that it uses, which give their values in the same row.
+    """
 
     kind: Literal["expression"] = "expression"
     text: str = ""
     tree: Tree
+    columns: Mapping[str, Generator] = field(default_factory=dict, metadata=OMITTED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +52,29 @@ class Serial:
     kind: Literal["serial"] = "serial"
     start: int = 1
     step: int = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class NextKey:
+    """``start`` plus the number of the next key in the key space ``space``, which all clients share."""
+
+    kind: Literal["next_key"] = "next_key"
+    space: str
+    start: Count
+
+
+@dataclass(frozen=True, kw_only=True)
+class LatestKey:
+    """A number from 0 to the last acknowledged key of a key space, the latest most often.
+
+    The k-th from the end has a probability in proportion to 1 / k^exponent. ``start``: the numbers that exist from the
+    beginning.
+    """
+
+    kind: Literal["latest_key"] = "latest_key"
+    space: str
+    start: Count
+    exponent: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,11 +121,12 @@ class Gaussian:
 
 @dataclass(frozen=True, kw_only=True)
 class Text:
-    """Random characters. ``min``, ``max``: limits of the length."""
+    """Random characters. ``min``, ``max``: limits of the length; ``characters``: None for a usual set."""
 
     kind: Literal["text"] = "text"
     min: Count
     max: Count
+    characters: str | None = field(default=None, metadata=OMITTED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,6 +155,16 @@ class Pick:
     kind: Literal["pick"] = "pick"
     values: Sequence[Scalar]
     weights: Sequence[float] | None = field(default=None, metadata=OMITTED)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """The value of one of several generators, drawn by weight. ``index``: gives its number instead, from 0."""
+
+    kind: Literal["choice"] = "choice"
+    of: Sequence[Generator]
+    weights: Sequence[float] | None = field(default=None, metadata=OMITTED)
+    index: Generator | None = field(default=None, metadata=OMITTED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,6 +245,15 @@ class Now:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Time:
+    """A time as text, in UTC. ``of``: days (for a date) or seconds since 1970."""
+
+    kind: Literal["time"] = "time"
+    of: Generator
+    format: Literal["date", "timestamp"]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Reference:
     """The value of a column in the row with the number ``row``, from 0.
 
@@ -233,6 +280,8 @@ Generator = Annotated[
     | Variable
     | Expression
     | Serial
+    | NextKey
+    | LatestKey
     | Uniform
     | UniformReal
     | Zipf
@@ -240,9 +289,11 @@ Generator = Annotated[
     | Text
     | Words
     | Pick
+    | Choice
     | Uuid
     | Format
     | Now
+    | Time
     | Reference
     | Nullable,
     Discriminator("kind"),
@@ -267,6 +318,8 @@ def generators_in(part: Any, *, of_columns: bool = True) -> Iterator[Generator]:
                 yield part
             for each in fields(part):
                 yield from generators_in(getattr(part, each.name), of_columns=of_columns)
+        case Mapping():
+            yield from generators_in(list(part.values()), of_columns=of_columns)
         case Sequence() if not isinstance(part, str):
             for each in part:
                 yield from generators_in(each, of_columns=of_columns)

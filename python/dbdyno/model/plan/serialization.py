@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import MISSING, fields, is_dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache
 from typing import Any
 
@@ -25,6 +25,8 @@ def as_json(value: Any) -> Any:
             if default is MISSING or (own is not None if default is None else own):
                 made[name.rstrip("_")] = as_json(own)
         return made
+    if isinstance(value, Mapping):
+        return {name: as_json(each) for name, each in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [as_json(each) for each in value]
     return value
@@ -33,4 +35,8 @@ def as_json(value: Any) -> Any:
 @cache
 def _fields(kind: type[Any]) -> list[tuple[str, Any]]:
     """Return the names of a type's fields; for a field that can be omitted, also its default."""
-    return [(each.name, each.default if each.metadata.get(_KEY) else MISSING) for each in fields(kind)]
+    return [(each.name, _default(each) if each.metadata.get(_KEY) else MISSING) for each in fields(kind)]
+
+
+def _default(one: Field[Any]) -> Any:
+    return one.default if one.default_factory is MISSING else one.default_factory()

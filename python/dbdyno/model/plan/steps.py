@@ -84,10 +84,10 @@ class Chance:
 
 @dataclass(frozen=True, kw_only=True)
 class Repeat:
-    """Execute steps several times."""
+    """Execute steps several times. ``times``: a number, or a generator that is drawn when the loop begins."""
 
     do: Literal["repeat"] = "repeat"
-    times: Count
+    times: Count | Generator
     steps: Sequence[Step]
 
 

@@ -212,14 +212,31 @@ class LoadColumn:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Per:
+    """How many rows each row of the parent table has. ``parents``: the parent's rows; ``above``: of its own parent.
+
+    ``count``: the number, in the scope of the parent's row; ``stream``: the number of its random stream.
+    """
+
+    parents: Count
+    above: Per | None = field(default=None, metadata=OMITTED)
+    count: Generator
+    stream: Count
+
+
+@dataclass(frozen=True, kw_only=True)
 class LoadTable:
-    """The rows of a table. ``first``: the number of the first row; ``file``: a file to read the rows from instead."""
+    """The rows of a table. ``first``: the number of the first row; ``file``: a file to read the rows from instead.
+
+    ``per``: the rows depend on the rows of a parent table.
+    """
 
     name: str
     columns: Sequence[LoadColumn]
     rows: Count
     first: Count = field(default=0, metadata=OMITTED)
     file: str | None = None
+    per: Per | None = field(default=None, metadata=OMITTED)
 
 
 @dataclass(frozen=True, kw_only=True)

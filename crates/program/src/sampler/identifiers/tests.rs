@@ -1,5 +1,6 @@
 use super::*;
 use crate::random::client_stream;
+use crate::sampler::Position;
 use crate::value::Value;
 use proptest::prelude::*;
 
@@ -8,10 +9,12 @@ fn made(kind: UuidKind, seed: u64, row: u64) -> [u8; 16] {
     let mut scope = Scope {
         seed,
         stream: &mut client_stream(seed, 0),
-        row,
+        row: Position::of(row),
         variables: &[],
         counters: &mut [],
         client: (0, 1),
+        taken: None,
+        problem: None,
     };
     Identifier::new(kind, None).make(&mut scope).into_bytes()
 }
