@@ -48,6 +48,11 @@ def divide_chosen(
     return levels, [each for each in chosen if each not in levels]
 
 
+def _keeps_data(systems: Sequence[str]) -> bool:
+    """Whether statements must leave the data as they are: those of a server that dbdyno didn't start."""
+    return any(parse_url(each).host is not None for each in systems)
+
+
 @dataclass(frozen=True)
 class ExperimentSource:
     """The experiment as typed. ``scale`` and ``defines`` apply to pgbench scripts (``pgbench``).
@@ -99,7 +104,8 @@ class ExperimentSource:
             from dbdyno.experiment.statements import statements_experiment
 
             engine = self._statement_engine(systems)
-            return statements_experiment(self.statements, self._parameter_values(), engine)
+            keeps = _keeps_data(systems)
+            return statements_experiment(self.statements, self._parameter_values(), engine, keeps_data=keeps)
         if self.pgbench:
             from dbdyno.experiment.pgbench.experiment import from_options
 
@@ -128,7 +134,8 @@ class ExperimentSource:
             from dbdyno.experiment.mix import mix_experiment
 
             return mix_experiment(read_statements(read_sql_file(file), file, engine), given, file, engine)
-        return queries_experiment(read_queries(read_sql_file(file), file, engine), given, file, engine)
+        queries = read_queries(read_sql_file(file), file, engine)
+        return queries_experiment(queries, given, file, engine, keeps_data=_keeps_data(systems))
 
     def _statement_engine(self, systems: Sequence[str]) -> str:
         """Return the engine that gets statements unchanged; ``any`` if they are translated."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -11,6 +12,7 @@ from typing import Any
 import tomli_w
 
 from dbdyno.base.errors import InputError
+from dbdyno.engines.fixes import StatementFacts
 from dbdyno.engines.lookup import known_engine
 from dbdyno.engines.sql_lexer import Kind, Token, placeholders, significant, tokenize
 from dbdyno.engines.statements import bind
@@ -22,6 +24,7 @@ from dbdyno.experiment.sql_file import Block, Pause, Statement, split_statements
 from dbdyno.experiment.substitute import escape
 from dbdyno.model.experiment.sql import ANY
 
+_DELETES = re.compile(r"\s*delete\b", re.IGNORECASE)
 _OPERATOR_CHARACTERS = "+-*/<>=~!@#%^&|`?"
 
 _WARMUP_S, _WINDOW_S = 0.1, 0.5
@@ -196,11 +199,13 @@ def queries_experiment(
     given: Mapping[str, str],
     place: str,
     engine: str = ANY,
+    *,
+    keeps_data: bool = False,
 ) -> Experiment:
     """Create an experiment that measures each statement with one client on an existing database.
 
     ``given``: values of parameters, which override those of the file. ``engine``: the engine the statements are written
-    for, or ``any`` to translate them. Raises InputError.
+    for, or ``any`` to translate them. ``keeps_data``: see :func:`experiment_of_levels`. Raises InputError.
     """
     levels = statement_levels(queries, given, place)
     has_mix = any(each.block is not None or each.weight != 1 for each in queries)
@@ -218,17 +223,31 @@ def queries_experiment(
             **({"weights": weights} if weights else {}),
         },
     }
-    return experiment_of_levels(head, levels, place, engine)
+    return experiment_of_levels(head, levels, place, engine, keeps_data=keeps_data)
 
 
 def experiment_of_levels(
-    head: Mapping[str, Any], levels: Mapping[str, Mapping[str, Any]], place: str, engine: str
+    head: Mapping[str, Any],
+    levels: Mapping[str, Mapping[str, Any]],
+    place: str,
+    engine: str,
+    *,
+    keeps_data: bool = False,
 ) -> Experiment:
-    """Create an experiment whose factor is the statement; see :func:`queries_experiment`."""
+    """Create an experiment whose factor is the statement; see :func:`queries_experiment`.
+
+    Each execution of a ``delete`` is rolled back, since later ones would find no rows. ``keeps_data``: so is each
+    execution of every statement that changes rows.
+    """
     steps = {}
     for name, level in levels.items():
         text = level["sql"] if engine == ANY else {engine: level["sql"]}
-        steps[name] = {"steps": [*level["sets"], {"execute": text, "params": level["params"]}]}
+        made = [*level["sets"], {"execute": text, "params": level["params"]}]
+        facts = StatementFacts(name, level["sql"])
+        if _DELETES.match(level["sql"]) or (keeps_data and facts.writes):
+            control = {} if engine != ANY else {"optional": True}
+            made = [{"begin": "deferred", **control}, *made, {"rollback": True, **control}]
+        steps[name] = {"steps": made}
     data = {
         **head,
         **({"dialect": "sqlite"} if engine == ANY else {}),

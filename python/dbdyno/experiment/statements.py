@@ -18,12 +18,14 @@ def statements_experiment(
     statements: Sequence[str],
     given: Mapping[str, str] | None = None,
     engine: str = ANY,
+    *,
+    keeps_data: bool = False,
 ) -> Experiment:
     """Create an experiment that measures each statement with one client on an existing database.
 
     ``given``: values of parameters, which are written as ``:name`` in statements. ``engine``: the engine the statements
-    are written for, or ``any`` to translate them. Raises InputError for too many statements, an empty statement, and a
-    parameter without values.
+    are written for, or ``any`` to translate them. ``keeps_data``: roll back what changes rows. Raises InputError for
+    too many statements, an empty statement, and a parameter without values.
     """
     if len(statements) > len(NAMES):
         raise InputError("try", f"{len(statements)} statements; the limit is {len(NAMES)}", "give fewer")
@@ -42,7 +44,7 @@ def statements_experiment(
         # The user chooses between the statements.
         "report": {"roles": {QUERY_FACTOR: "choice"}},
     }
-    return experiment_of_levels(head, levels, "try", engine)
+    return experiment_of_levels(head, levels, "try", engine, keeps_data=keeps_data)
 
 
 def _short(sql: str, most: int = 60) -> str:
