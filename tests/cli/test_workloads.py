@@ -156,3 +156,45 @@ def test_processes_share_no_keys(cli: Cli) -> None:
     text = LATEST.replace("clients = 4", 'clients = 4\nclients_as = "processes"')
     (trial,) = trials(cli.run(cli.write("processes.toml", text), "--system", "sqlite:", code=1))
     assert "clients of several processes cannot share keys" in trial["error"]
+
+
+ROLES = """
+name = "roles"
+title = "A client that reports, beside others"
+rounds = 1
+
+[tables.t]
+rows = 100
+[tables.t.columns]
+id = { type = "integer", primary_key = true, fill = { serial = 1 } }
+v = { type = "integer", fill = 0 }
+
+[system.sqlite]
+journal_mode = "wal"
+synchronous = "off"
+busy_timeout = 10_000
+
+[load]
+clients = 3
+stop = { transactions = 40 }
+
+[measure]
+transactions = ["pay"]
+
+[[transactions]]
+name = "pay"
+steps = [{ execute = "update t set v = v + 1 where id = ?", params = [{ key = "t.id" }] }]
+
+[[transactions]]
+name = "report"
+clients = 1
+steps = [{ execute = "select sum(v) from t" }]
+"""
+
+
+def test_one_of_three_clients_runs_the_report(cli: Cli) -> None:
+    file = cli.write("roles.toml", ROLES)
+    assert "transaction report, run by 1 client" in cli("describe", file)
+    (trial,) = trials(cli.run(file, "--system", "sqlite:"))
+    assert {name: each["ok"] for name, each in trial["transactions"].items()} == {"pay": 80, "report": 40}
+    assert trial["throughput"] == pytest.approx(trial["transactions_per_s"] * 2 / 3)

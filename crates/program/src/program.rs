@@ -30,7 +30,11 @@ pub struct Program {
 #[derive(Debug)]
 pub struct Programs {
     programs: Box<[Program]>,
-    thresholds: Box<[u64]>,
+    /// The probabilities of the transactions by role. The first role is that of clients without a transaction of their
+    /// own.
+    roles: Box<[Box<[u64]>]>,
+    /// Clients of each further role.
+    clients: Box<[u32]>,
     variables: usize,
     counters: usize,
     loops: usize,
@@ -50,7 +54,6 @@ impl Programs {
         if transactions.is_empty() {
             return Err(PlanError::invalid(at, "at least one transaction is required"));
         }
-        let weights: Vec<f64> = transactions.iter().map(|transaction| transaction.weight).collect();
         let mut compiler = Compiler {
             statements,
             names: Names::new(first_use),
@@ -69,7 +72,11 @@ impl Programs {
         }
         Ok(Self {
             programs: programs.into_boxed_slice(),
-            thresholds: thresholds(&weights, at)?,
+            roles: roles(transactions, at)?,
+            clients: transactions
+                .iter()
+                .filter_map(|transaction| transaction.clients)
+                .collect(),
             variables: compiler.names.variables(),
             counters: compiler.names.counters(),
             loops: compiler.loops,
@@ -97,7 +104,7 @@ impl Programs {
     /// Chooses the next transaction by weight and returns its index.
     #[inline]
     pub fn choose(&self, state: &mut ClientState) -> usize {
-        choose(&self.thresholds, &mut state.stream)
+        choose(&self.roles[state.role], &mut state.stream)
     }
 
     /// The initial state of a client. `seed`: for its random stream. `data_seed`: for the tables' values. `first_use`:
@@ -111,6 +118,7 @@ impl Programs {
             counters: vec![first_use.div_ceil(u64::from(clients.max(1))); self.counters],
             loops: vec![0; self.loops],
             client: (client, clients),
+            role: self.role(client, clients),
             left: Values::default(),
             right: Values::default(),
             taken: Taken::default(),
@@ -122,10 +130,40 @@ impl Programs {
         self.spaces.iter().map(|space| space.issued()).max().unwrap_or(0)
     }
 
+    /// The role of a client: the last clients by number have roles of their own.
+    fn role(&self, client: u32, clients: u32) -> usize {
+        let mut from_last = clients.saturating_sub(client + 1);
+        for (number, of_role) in self.clients.iter().enumerate().rev() {
+            if from_last < *of_role {
+                return number + 1;
+            }
+            from_last -= of_role;
+        }
+        0
+    }
+
     /// Records that a client's transaction has ended, and with it the keys that it has taken.
     pub fn end_transaction(&self, state: &mut ClientState) {
         state.taken.end(&self.spaces);
     }
+}
+
+/// The probabilities of the transactions by role.
+fn roles(transactions: &[Transaction], path: &str) -> Result<Box<[Box<[u64]>]>, PlanError> {
+    let of = |weight: &dyn Fn(&Transaction) -> f64| {
+        let weights: Vec<f64> = transactions.iter().map(weight).collect();
+        thresholds(&weights, path)
+    };
+    let mut roles = Vec::new();
+    if transactions.iter().all(|transaction| transaction.clients.is_some()) {
+        roles.push(of(&|_| 1.0)?);
+    } else {
+        roles.push(of(&|each| if each.clients.is_none() { each.weight } else { 0.0 })?);
+    }
+    for own in transactions.iter().filter(|transaction| transaction.clients.is_some()) {
+        roles.push(of(&|each| f64::from(u8::from(std::ptr::eq(each, own))))?);
+    }
+    Ok(roles.into_boxed_slice())
 }
 
 /// The state of one client: its random stream, variables and counters.
@@ -145,6 +183,7 @@ pub struct ClientState {
     loops: Vec<u64>,
     /// The client's number and the number of clients.
     client: (u32, u32),
+    role: usize,
     left: Values,
     right: Values,
     /// The keys of the current transaction.

@@ -140,7 +140,7 @@ def _cell_lines(system: str, described: "Description") -> Iterator[str]:
             for each in lines:
                 yield "    " + each.replace("\n", "\n    ")
     for transaction in described.transactions:
-        yield f"  transaction {transaction.name}, weight {transaction.weight:g}"
+        yield f"  transaction {transaction.name}, {transaction.chosen}"
         for each in transaction.lines:
             yield f"    {each}"
     if described.checks:

@@ -73,6 +73,7 @@ def check(definition: Definition) -> Iterator[Invalid]:
                 yield Invalid(steps, "the transaction is begun, but not ended", "add `{ commit = true }`")
     yield from _settings(definition)
     yield from _measured(definition)
+    yield from _own_clients(definition)
     transactions = definition.transactions
     if transactions and not any(transaction.include and transaction.weight for transaction in transactions):
         yield Invalid(("transactions",), "no transaction to run", "include a transaction with a weight above 0")
@@ -156,6 +157,21 @@ def _measured(definition: Definition) -> Iterator[Invalid]:
     for index, name in enumerate(definition.measure.transactions):
         if name not in names:
             yield Invalid(("measure", "transactions", index), f"no transaction `{name}`", nearest(name, names))
+
+
+def _own_clients(definition: Definition) -> Iterator[Invalid]:
+    """Yield an error if the clients of single transactions and the number of clients don't fit."""
+    included = [each for each in definition.transactions if each.include]
+    own = sum(each.clients or 0 for each in included)
+    others = [each.name for each in included if each.clients is None]
+    clients = definition.load.clients
+    if own > clients or (own == clients and others):
+        left = f", so no client runs `{others[0]}`" if others and own == clients else ""
+        problem = f"{own} clients run a single transaction, but `load.clients` is {clients}{left}"
+        yield Invalid(("transactions",), problem, "give more clients in `load`, or fewer in the transactions")
+    elif own and own < clients and not others:
+        problem = f"{own} clients run a single transaction, and the other {clients - own} have none"
+        yield Invalid(("transactions",), problem, f"write `clients = {own}` in `load`, or add a transaction")
 
 
 def _settings(definition: Definition) -> Iterator[Invalid]:

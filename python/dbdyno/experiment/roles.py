@@ -76,7 +76,7 @@ def _role(location: tuple[str | int, ...]) -> Role | None:
         case ("tables", _, key, *_):
             return "load" if key in _AMOUNTS else "choice"
         case ("transactions", *rest):
-            return "load" if "params" in rest or "weight" in rest else "choice"
+            return "load" if "params" in rest or "weight" in rest or rest[1:] == ["clients"] else "choice"
         case ("system" | "setup" | "prepare" | "timed", *_):
             return "choice"
         case _:

@@ -159,6 +159,7 @@ fn after_two_runs(transactions: Vec<Vec<Step>>) -> Result<Vec<Owned>, PlanError>
         .map(|steps| Transaction {
             name: "t".into(),
             weight: 1.0,
+            clients: None,
             steps,
         })
         .collect();

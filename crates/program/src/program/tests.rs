@@ -22,6 +22,7 @@ fn run(steps: Vec<Step>) -> (Vec<Owned>, usize) {
     let transaction = Transaction {
         name: "t".into(),
         weight: 1.0,
+        clients: None,
         steps,
     };
     let programs = Programs::compile(&[transaction], 0).expect("valid");
@@ -114,6 +115,7 @@ fn a_variable_must_be_set_before_it_is_used() {
     let transaction = Transaction {
         name: "t".into(),
         weight: 1.0,
+        clients: None,
         steps,
     };
     let error = Programs::compile(&[transaction], 0).expect_err("refused");
@@ -133,6 +135,7 @@ fn a_statement_must_exist() {
     let transaction = Transaction {
         name: "t".into(),
         weight: 1.0,
+        clients: None,
         steps,
     };
     let error = Programs::compile(&[transaction], 2).expect_err("refused");
@@ -140,4 +143,35 @@ fn a_statement_must_exist() {
         error.to_string().contains("statement 3 does not exist; the plan has 2"),
         "{error}"
     );
+}
+
+#[test]
+fn the_last_clients_have_transactions_of_their_own() {
+    let transaction = |name: &str, weight, clients| Transaction {
+        name: name.into(),
+        weight,
+        clients,
+        steps: vec![set("x", 1)],
+    };
+    let transactions = [
+        transaction("a", 1.0, None),
+        transaction("report", 1.0, Some(1)),
+        transaction("b", 3.0, None),
+        transaction("vacuum", 1.0, Some(2)),
+    ];
+    let programs = Programs::compile(&transactions, 0).expect("valid");
+    let chosen = |client| {
+        let mut state = programs.state(1, 1, client, 6, 0);
+        let mut counts = [0; 4];
+        (0..1000).for_each(|_| counts[programs.choose(&mut state)] += 1);
+        counts
+    };
+    for client in 0..3 {
+        let [a, report, b, vacuum] = chosen(client);
+        assert_eq!((report, vacuum), (0, 0));
+        assert!((150..350).contains(&a), "{a} of {}", a + b);
+    }
+    assert_eq!(chosen(3), [0, 1000, 0, 0]);
+    assert_eq!(chosen(4), [0, 0, 0, 1000]);
+    assert_eq!(chosen(5), [0, 0, 0, 1000]);
 }

@@ -13,6 +13,10 @@ pub struct Transaction {
     /// How often it is chosen, in proportion to the others' weights.
     #[serde(default = "weight")]
     pub weight: f64,
+    /// Clients that run this transaction only, the last ones by number; the weight is then ignored. Left out: it is run by
+    /// the clients that have no transaction of their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clients: Option<u32>,
     /// Its steps, in order.
     pub steps: Vec<Step>,
 }

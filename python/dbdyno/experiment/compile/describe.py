@@ -17,11 +17,22 @@ _MOST_SHOWN = 8
 
 @dataclass(frozen=True)
 class TransactionText:
-    """A transaction: one line per step, indented by four spaces per nesting level."""
+    """A transaction: one line per step, indented by four spaces per nesting level.
+
+    ``clients``: the number of clients that run only this transaction; None: it is chosen by weight.
+    """
 
     name: str
     weight: float
     lines: tuple[str, ...]
+    clients: int | None = None
+
+    @property
+    def chosen(self) -> str:
+        """Who runs it: a weight, or the number of its clients."""
+        if self.clients is None:
+            return f"weight {self.weight:g}"
+        return f"run by {self.clients:,} client{'' if self.clients == 1 else 's'}"
 
 
 @dataclass(frozen=True)
@@ -56,7 +67,7 @@ def describe(compiled: CompiledCell) -> Description:
         samples=tuple(f"{name}: {_value(values)}" for name, values in compiled.definition.samples.items()),
         load=tuple(_load(compiled.task, compiled.definition.measure.transactions)),
         transactions=tuple(
-            TransactionText(each.name, each.weight, tuple(_steps(each.steps, statements, engine, 0)))
+            TransactionText(each.name, each.weight, tuple(_steps(each.steps, statements, engine, 0)), each.clients)
             for each in compiled.task.transactions
         ),
         checks=tuple(f"{' '.join(each.sql.split())}   -- must return {each.equals}" for each in compiled.checks),

@@ -78,7 +78,9 @@ class TransactionCompiler:
     def transaction(self, transaction: Transaction) -> plan.Transaction:
         """Return the transaction of a plan. Raises InputError for a statement without text for the engine."""
         made = self._steps(transaction.steps, transaction.name)
-        return plan.Transaction(name=transaction.name, weight=transaction.weight, steps=made)
+        return plan.Transaction(
+            name=transaction.name, weight=transaction.weight, clients=transaction.clients, steps=made
+        )
 
     def _steps(self, steps: Iterable[AnyStep], owner: str) -> list[plan.Step]:
         return [made for step in steps if self._applies(step) for made in self._step(step, owner)]

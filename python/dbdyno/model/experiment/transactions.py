@@ -18,7 +18,7 @@ from dbdyno.model.experiment.engines import engines_of
 from dbdyno.model.experiment.generators import Generator
 from dbdyno.model.experiment.requests import RequestParts
 from dbdyno.model.experiment.sql import SqlText
-from dbdyno.model.experiment.strict import Name, Share, Strict
+from dbdyno.model.experiment.strict import Name, Positive, Share, Strict
 from dbdyno.model.experiment.validation import TAG, nearest, show, wrong
 from dbdyno.model.limits import MOST_REPETITIONS
 
@@ -169,9 +169,19 @@ AnyStep = Annotated[
 
 
 class Transaction(Strict):
-    """A unit of work that is counted, timed and retried as a whole."""
+    """A unit of work that is counted, timed and retried as a whole.
+
+    ``clients``: the number of clients that run only this transaction; None: all clients without such a transaction.
+    """
 
     name: Name
     weight: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
+    clients: Positive | None = None
     include: bool = True
     steps: Annotated[list[AnyStep], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _is_chosen_or_own(self) -> Self:
+        if self.clients is not None and "weight" in self.model_fields_set:
+            raise wrong("its clients run no other transaction", "remove `weight` or `clients`", key="weight")
+        return self

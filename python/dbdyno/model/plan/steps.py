@@ -115,10 +115,14 @@ Step = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class Transaction:
-    """A unit of work, which is counted, timed and retried as a whole. ``weight``: how often clients choose it."""
+    """A unit of work, which is counted, timed and retried as a whole. ``weight``: how often clients choose it.
+
+    ``clients``: the number of clients that run only this transaction; None if others run it, too.
+    """
 
     name: str
     weight: float = 1.0
+    clients: Count | None = field(default=None, metadata=OMITTED)
     steps: Sequence[Step]
 
 
