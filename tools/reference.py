@@ -21,7 +21,7 @@ from dbdyno.analysis.why.fixes import ENTRIES
 from dbdyno.analysis.why.resource_names import RESOURCE_NAMES
 from dbdyno.cli.app import app
 from dbdyno.engines import all_engines
-from dbdyno.engines.entries import Entry
+from dbdyno.engines.fix_entries import Entry
 from dbdyno.experiment import Experiment
 from dbdyno.experiment.document import package_path
 from dbdyno.experiment.experiment import builtin_experiments

@@ -132,7 +132,7 @@ def test_what_ran_out_is_said(cli: Cli, error: str, said: str) -> None:
 
 
 def test_an_error_in_a_thread_or_while_importing_has_no_traceback(cli: Cli) -> None:
-    code = "import dbdyno.cli.exit as e, threading\nold = e.catch_everything\n"
+    code = "import dbdyno.cli.entry_point as e, threading\nold = e.catch_everything\n"
     thread = "thread = threading.Thread(target=lambda: 1 / 0); thread.start(); thread.join()"
     ended = broken(cli, f"{code}def new():\n    old()\n    {thread}\ne.catch_everything = new\n", "list")
     assert ended.returncode == 0

@@ -11,7 +11,7 @@ import pytest
 from conftest import Cli
 from dbdyno.analysis.measured.histograms import encode_ns
 from dbdyno.model.events.latency import Times
-from dbdyno.model.events.watched import Segments
+from dbdyno.model.events.observations import Segments
 from dbdyno.store import RunRecord, TrialRecord, open_store
 from synthetic_events import as_stored, rate_of, result_of
 

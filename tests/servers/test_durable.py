@@ -14,7 +14,7 @@ from conftest import Cli
 from dbdyno.analysis.measured.comparisons import Pair, judge, why_not_comparable
 from dbdyno.analysis.measured.durable import observe
 from dbdyno.engines.server.installations import find_installations
-from dbdyno.model.events.watched import Observed
+from dbdyno.model.events.observations import Observed
 from dbdyno.model.result.cell import Cell, Round
 from dbdyno.model.result.convert import from_json
 from synthetic_cells import a_round, cell

@@ -263,7 +263,7 @@ def test_a_system_that_is_not_ready_is_left_before_the_next_trial(monkeypatch: p
         stack.callback(left.append, len(left))
 
     monkeypatch.setattr(runner, "_prepare_system", fail)
-    trial = Mock(request={}, kind=None)
+    trial = Mock(request=None, kind=None)
     with runner.KeptSystem(Mock(), Mock(), Mock()) as kept:
         kept.measure(trial)
         assert left == [0]

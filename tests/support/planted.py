@@ -13,7 +13,7 @@ from hdrh.histogram import HdrHistogram
 
 from conftest import Cli
 from dbdyno.model.events.latency import Times
-from dbdyno.model.events.watched import Segments
+from dbdyno.model.events.observations import Segments
 from dbdyno.store import RunRecord, TrialRecord, open_store
 from synthetic_events import as_stored, rate_of, result_of
 

@@ -16,8 +16,8 @@ from hdrh.histogram import HdrHistogram
 
 from dbdyno.analysis.document import build_document
 from dbdyno.model.events.latency import Times
+from dbdyno.model.events.observations import Contention, ContentionSite, Segments
 from dbdyno.model.events.trial import TrialResult
-from dbdyno.model.events.watched import Contention, ContentionSite, Segments
 from dbdyno.model.result import Document
 from dbdyno.store import RunRecord, TrialRecord
 from synthetic_events import an_interval, as_stored, changed, disk, rate_of, result_of, times

@@ -10,8 +10,8 @@ from dbdyno.model.events.catalog import Catalog
 from dbdyno.model.events.facts import Durability, Facts
 from dbdyno.model.events.latency import ServiceTimes, Times
 from dbdyno.model.events.machine import CpuShare, DiskActivity, Memory, ProcessIo, Scheduling
+from dbdyno.model.events.observations import Io, Segments, Time
 from dbdyno.model.events.trial import Interval, TrialResult
-from dbdyno.model.events.watched import Io, Segments, Time
 
 
 def times(median_us: float, count: int) -> Times:

@@ -8,7 +8,7 @@ def program() -> None:
     handler = signal.getsignal(signal.SIGINT)
     if handler is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from dbdyno.cli.exit import run_to_end
+    from dbdyno.cli.entry_point import run_to_end
 
     signal.signal(signal.SIGINT, handler)
     run_to_end()

@@ -20,7 +20,7 @@ from dbdyno.cpu.document import BuildCount, CpuDocument, differing_results
 from dbdyno.cpu.flame_graph import flame_graph, folded_stacks, prefixed
 from dbdyno.cpu.html import AnnotatedBuild, write_count
 from dbdyno.cpu.own_cost import USUAL_WORK, own_costs
-from dbdyno.cpu.saved import SavedCount, check_save, counts_directory, load, save
+from dbdyno.cpu.saved_counts import SavedCount, check_save, counts_directory, load, save
 from dbdyno.cpu.show import show, show_changes
 from dbdyno.cpu.source import read_source_map
 from dbdyno.report.export import check_writable, write_text

@@ -122,7 +122,7 @@ def annotate_command(
     """Show the source with what each line cost, in a kept count."""
     from dbdyno.cpu.costs import annotate
     from dbdyno.cpu.html import AnnotatedBuild, write_count
-    from dbdyno.cpu.saved import counts_directory, load
+    from dbdyno.cpu.saved_counts import counts_directory, load
     from dbdyno.cpu.show import annotated_lines
 
     if html is not None:
@@ -158,7 +158,7 @@ def diff_command(
     from dbdyno.cpu.baseline import differing_surroundings
     from dbdyno.cpu.diff import Side, diff
     from dbdyno.cpu.html import write_diff
-    from dbdyno.cpu.saved import counts_directory, load
+    from dbdyno.cpu.saved_counts import counts_directory, load
     from dbdyno.cpu.show import diff_lines
 
     directory = counts_directory(counts)
@@ -192,7 +192,7 @@ def chart_command(
 @cpu.command("list")
 def list_command(counts: _Counts = None) -> None:
     """List the counts that are kept."""
-    from dbdyno.cpu.saved import counts_directory, load, saved_names
+    from dbdyno.cpu.saved_counts import counts_directory, load, saved_names
 
     console = Console()
     directory = counts_directory(counts)

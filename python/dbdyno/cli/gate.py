@@ -351,7 +351,7 @@ def gate_count(name: str, baseline: str, counts: Path | None, options: GateOptio
     """Compare a stored count of instructions with another; return the exit code. Raises DbdynoError."""
     options.check()
     from dbdyno.cpu.baseline import changes, check_comparable, judge_counts
-    from dbdyno.cpu.saved import counts_directory, load
+    from dbdyno.cpu.saved_counts import counts_directory, load
     from dbdyno.cpu.show import show_changes
 
     directory = counts_directory(counts)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from dbdyno.base.errors import InputError
-from dbdyno.engines.classes import POWER_SAFE, PROCESS_SAFE
+from dbdyno.engines.durability_classes import POWER_SAFE, PROCESS_SAFE
 from dbdyno.engines.lookup import engine_of
 from dbdyno.engines.url import with_settings
 from dbdyno.model.plan.system import SystemSpec

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from dbdyno.engines.btree import BtreeRules
     from dbdyno.engines.conditions import Conditions
     from dbdyno.engines.dialect import Dialect
-    from dbdyno.engines.embedded import Embedded
-    from dbdyno.engines.entries import Entry
+    from dbdyno.engines.embedded_advice import Embedded
+    from dbdyno.engines.fix_entries import Entry
     from dbdyno.engines.index import Index, IndexSupport
     from dbdyno.engines.index_trials import IndexTrials
     from dbdyno.engines.limits import Limit
@@ -361,7 +361,7 @@ class Engine:
 
     def embedded(self, result: "TrialResult", clients: int) -> "Embedded":
         """Return the facts that advice about an engine in the worker's process is based on."""
-        from dbdyno.engines.embedded import Embedded
+        from dbdyno.engines.embedded_advice import Embedded
 
         return Embedded(self.title, clients)
 

@@ -14,7 +14,7 @@ from dbdyno.experiment.document import Document, parse, read_experiment_file
 from dbdyno.experiment.factors import SYSTEM, Exclusion, Factor, read_exclusions, read_factors
 from dbdyno.experiment.growth import growth_errors
 from dbdyno.experiment.head import Head
-from dbdyno.experiment.optional import optional_errors, without_optional
+from dbdyno.experiment.optional_levels import optional_errors, without_optional
 from dbdyno.experiment.recommendations import recommendation_errors
 from dbdyno.experiment.substitute import references, substitute, unknown_references
 from dbdyno.model.experiment.definition import Definition

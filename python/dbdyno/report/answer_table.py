@@ -17,7 +17,7 @@ from dbdyno.model.result.cell import Cell
 from dbdyno.model.result.effects import Configuration, LoadComparison
 from dbdyno.model.result.reading import shown_times
 from dbdyno.model.result.shape import Document
-from dbdyno.report.estimates import estimate_words
+from dbdyno.report.estimate_lines import estimate_words
 from dbdyno.report.lines import interval, latency, published_value
 from dbdyno.report.rows import RATIO, Row
 

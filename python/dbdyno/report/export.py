@@ -27,7 +27,7 @@ from dbdyno.model.result.shape import Document
 from dbdyno.report.cell_columns import CellColumn
 from dbdyno.report.data_columns import data_columns
 from dbdyno.report.durable_lines import durability
-from dbdyno.report.figures import figure_columns
+from dbdyno.report.figure_columns import figure_columns
 from dbdyno.report.frames.cells import rounds_frame
 from dbdyno.report.lines import (
     advice_words,

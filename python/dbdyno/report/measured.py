@@ -13,7 +13,7 @@ from dbdyno.analysis.measured.metrics import done
 from dbdyno.base.errors import InputError
 from dbdyno.base.numbers import duration, figure, level, percent
 from dbdyno.engines import engine_of_product
-from dbdyno.engines.classes import POWER_SAFE, PROCESS_SAFE
+from dbdyno.engines.durability_classes import POWER_SAFE, PROCESS_SAFE
 from dbdyno.engines.url import parse_url
 from dbdyno.model.result.cell import Cell
 from dbdyno.model.result.reading import number

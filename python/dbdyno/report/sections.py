@@ -19,8 +19,8 @@ from dbdyno.report.answer_table import answer_table
 from dbdyno.report.cell_columns import CellColumn
 from dbdyno.report.data_columns import data_columns
 from dbdyno.report.durable_lines import syncs
-from dbdyno.report.estimates import estimate_lines
-from dbdyno.report.figures import figure_columns
+from dbdyno.report.estimate_lines import estimate_lines
+from dbdyno.report.figure_columns import figure_columns
 from dbdyno.report.operations import HEADS, operation_rows
 from dbdyno.report.phases import loads, phase_columns
 from dbdyno.report.rows import LEFT

@@ -20,7 +20,7 @@ from dbdyno.report.cell_columns import CellColumn
 from dbdyno.report.columns import Column, table, tables, width_of
 from dbdyno.report.data_columns import DATA_NOTE, data_columns
 from dbdyno.report.durable_lines import durability, left_unpaid
-from dbdyno.report.figures import figure_columns
+from dbdyno.report.figure_columns import figure_columns
 from dbdyno.report.fix_lines import fix_snippets, fix_table
 from dbdyno.report.lines import (
     Statement,

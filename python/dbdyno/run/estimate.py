@@ -23,7 +23,7 @@ def estimate(
     levels: Sequence[Sequence[str]],
     verdicts: bool = False,
 ) -> str:
-    """Print the number of trials of a run, and their approximate duration if the experiment determines it.
+    """Return the number of cells and rounds of a run, and its approximate duration if the experiment determines it.
 
     ``left``: remaining trials; ``all_cells``: cells of the whole design, with the ``levels`` of each
     factor. Suggests a screening design if the whole design takes long. ``verdicts``: the run ends when they are

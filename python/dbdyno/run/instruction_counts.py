@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dbdyno.base.errors import InputError, SystemFailed
 from dbdyno.engines import engine_of
-from dbdyno.model.events.around import Counting
+from dbdyno.model.events.surroundings import Counting
 from dbdyno.model.events.trial import TrialResult
 from dbdyno.model.plan.cell import CompiledCell
 from dbdyno.model.plan.tasks import Closed, Record, Warmup, Window

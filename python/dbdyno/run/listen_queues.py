@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import psutil
 
-from dbdyno.model.events.around import Listeners, Listening
+from dbdyno.model.events.surroundings import Listeners, Listening
 from dbdyno.model.plan.tasks import TrialTask
 
 _SOMAXCONN = Path("/proc/sys/net/core/somaxconn")

@@ -11,9 +11,9 @@ from typing import Any
 from dbdyno.base.errors import DbdynoError, InputError
 from dbdyno.base.timestamps import utc_now
 from dbdyno.experiment.head import Growth
-from dbdyno.model.events.around import Refused
 from dbdyno.model.events.program import ProgramResult
 from dbdyno.model.events.reading import ReceivedEvent
+from dbdyno.model.events.surroundings import Refused
 from dbdyno.model.events.trial import Interval, TrialResult
 from dbdyno.model.plan.cell import Cell, CompiledCell
 from dbdyno.model.plan.serialization import as_json

@@ -25,10 +25,10 @@ from dbdyno.base.special_files import special_kind
 from dbdyno.base.text import first_of
 from dbdyno.store.errors import store_errors
 from dbdyno.store.response_timeout import enable_response_timeout, response_timeout
-from dbdyno.store.row_checks import parse_json
 from dbdyno.store.schema_upgrade import upgrade
 from dbdyno.store.tables import META, METADATA, REVISION, SCHEMA_VERSION
 from dbdyno.store.urls import display_name, is_file
+from dbdyno.store.value_checks import parse_json
 
 BUSY_TIMEOUT_S = 30.0
 _CREATION_TIMEOUT_S = 2.0

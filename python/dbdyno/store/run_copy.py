@@ -14,10 +14,10 @@ from sqlalchemy import Connection, insert, select, update
 
 from dbdyno.base.errors import StoreError
 from dbdyno.store.process import is_gone
-from dbdyno.store.row_checks import check_row
 from dbdyno.store.store import BASELINE, NOISE, Store
 from dbdyno.store.tables import META, RUNS, TRIALS
 from dbdyno.store.upsert import insert_into
+from dbdyno.store.value_checks import check_row
 
 Outcome = Literal["copied", "added to", "unchanged", "not copied"]
 

@@ -27,11 +27,11 @@ from dbdyno.store.pool import Pool, open_pool, read_only_error, reading
 from dbdyno.store.process import is_gone
 from dbdyno.store.records import JsonObject, RunRecord, RunStatus, RunSummary, TrialRecord
 from dbdyno.store.response_timeout import response_timeout
-from dbdyno.store.row_checks import check_row, parse_json
 from dbdyno.store.run_lock import Release, lock_run
 from dbdyno.store.tables import META, RUNS, TRIALS
 from dbdyno.store.upsert import insert_into
 from dbdyno.store.urls import display_name, is_file, store_url
+from dbdyno.store.value_checks import check_row, parse_json
 
 __all__ = ["Store", "default_path", "open_store"]
 

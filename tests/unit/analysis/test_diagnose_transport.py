@@ -8,7 +8,7 @@ import pytest
 
 from dbdyno.analysis.bottleneck.transport import in_transport
 from dbdyno.analysis.findings.services import one_at_a_time
-from dbdyno.model.events.around import Listeners, Listening
+from dbdyno.model.events.surroundings import Listeners, Listening
 from dbdyno.model.result.cell import CpuPercent, Latency
 from synthetic_cells import cell, some
 from synthetic_events import result_of

@@ -18,8 +18,8 @@ import pytest
 from dbdyno.analysis.document import build_document
 from dbdyno.analysis.measured.cell_pairs import baselines
 from dbdyno.analysis.measured.histograms import encode_ns
+from dbdyno.model.events.observations import Io, Segments
 from dbdyno.model.events.trial import TrialResult
-from dbdyno.model.events.watched import Io, Segments
 from dbdyno.model.result import Bottleneck, Cell, Document
 from dbdyno.model.result.convert import to_json
 from dbdyno.model.result.schema import json_schema

@@ -19,7 +19,7 @@ from dbdyno.model.plan.tasks import without_analysis
 from dbdyno.model.result.cell import Cell as MeasuredCell
 from dbdyno.model.result.cell import CellStatement, RowEstimate
 from dbdyno.model.result.convert import from_json
-from dbdyno.report.estimates import estimate_lines
+from dbdyno.report.estimate_lines import estimate_lines
 from dbdyno.run.processes import parts
 from dbdyno.run.trial import Plan, Trial
 from experiment_files import compiled, experiment, task_json

@@ -8,7 +8,7 @@ from dbdyno.analysis.why.fixes import ENTRIES, choose
 from dbdyno.analysis.why.resource_names import RESOURCE_NAMES
 from dbdyno.analysis.why.rewrite import can_batch, can_insert_rows, can_join_reads, rewritten
 from dbdyno.engines import all_engines, engine_of
-from dbdyno.engines.entries import Entry
+from dbdyno.engines.fix_entries import Entry
 from dbdyno.engines.fixes import Situation, StatementFacts
 from dbdyno.model.experiment.load import Load
 from dbdyno.model.plan.change import INJECTED

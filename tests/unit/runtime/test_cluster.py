@@ -34,7 +34,7 @@ from dbdyno.runtime.cluster.client_distribution import distribute_clients
 from dbdyno.runtime.cluster.clocks import Exchange, measure_offset, offset_of
 from dbdyno.runtime.cluster.node import LoadMachine, NotTheWorker, masked
 from dbdyno.runtime.worker import worker_path
-from dbdyno.stats.agreement import chance
+from dbdyno.stats.mean_test import p_value
 from dbdyno.store import TrialRecord, open_store
 from experiment_files import compiled, experiment
 from synthetic_events import an_interval, result_of
@@ -167,13 +167,13 @@ def test_chance_explains_noise_of_neighbours_alike_and_no_difference_that_stays(
         alike = np.array([0.0, *noise])
         for number in range(1, len(alike)):
             alike[number] += 0.4 * alike[number - 1]
-        alarms += (chance(list(noise)) or 0.0) < 0.01
-        alike_alarms += (chance(list(alike[1:])) or 0.0) < 0.01
-        assert (chance(list(noise + 0.3)) or 0.0) < 0.01
+        alarms += (p_value(list(noise)) or 0.0) < 0.01
+        alike_alarms += (p_value(list(alike[1:])) or 0.0) < 0.01
+        assert (p_value(list(noise + 0.3)) or 0.0) < 0.01
     # 1 % is stated; of neighbours alike the correction leaves somewhat more.
     assert alarms / runs < 0.02
     assert alike_alarms / runs < 0.04
-    assert chance([0.5] * 4) is None
+    assert p_value([0.5] * 4) is None
 
 
 def test_what_came_must_be_what_was_sent() -> None:

@@ -11,7 +11,7 @@ from dbdyno.analysis.measured.durable import class_of
 from dbdyno.analysis.measured.effects import contrast_of
 from dbdyno.analysis.measured.metrics import ANSWERS, done, failing
 from dbdyno.base.numbers import milliseconds, percent, time_words
-from dbdyno.engines.classes import POWER_SAFE, PROCESS_SAFE
+from dbdyno.engines.durability_classes import POWER_SAFE, PROCESS_SAFE
 from dbdyno.model.result.cell import Cell
 from dbdyno.model.result.reading import shown_times
 from dbdyno.stats.effects import pooled

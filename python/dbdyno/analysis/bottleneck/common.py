@@ -6,8 +6,8 @@ from dbdyno.base.text import shortened
 from dbdyno.engines import engine_of_product
 from dbdyno.engines.searches import has_indexable_condition
 from dbdyno.model.events.machine import CpuShare
+from dbdyno.model.events.observations import Segments
 from dbdyno.model.events.trial import TrialResult
-from dbdyno.model.events.watched import Segments
 
 # ``resource``, ``evidence`` and ``advice``.
 Bottleneck = dict[str, str]

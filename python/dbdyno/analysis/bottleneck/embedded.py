@@ -38,7 +38,7 @@ from dbdyno.analysis.bottleneck.common import (
     unclear,
 )
 from dbdyno.engines import engine_of_product
-from dbdyno.engines.embedded import Embedded
+from dbdyno.engines.embedded_advice import Embedded
 from dbdyno.model.events.trial import TrialResult
 
 # Phrases for the kinds of work.

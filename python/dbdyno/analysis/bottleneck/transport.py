@@ -1,7 +1,7 @@
 """Delays between clients and a server: full accept queues, and replies split into two segments."""
 
 from dbdyno.analysis.bottleneck.common import WAITING, Bottleneck, bottleneck
-from dbdyno.model.events.around import Listeners
+from dbdyno.model.events.surroundings import Listeners
 from dbdyno.model.events.trial import TrialResult
 
 # From this share of transactions, dropped connections determine p99.

@@ -17,8 +17,8 @@ from dbdyno.model.events.facts import Facts as EngineFacts
 from dbdyno.model.events.program import ProgramFacts
 from dbdyno.store import Store, open_store
 from dbdyno.store.records import JsonObject
-from dbdyno.store.row_checks import check_row, parse_json
 from dbdyno.store.tables import RUNS
+from dbdyno.store.value_checks import check_row, parse_json
 
 COUNTED = ("done", "failed")
 """Status of the runs that are included. A failed run counts for its cells with a result."""

@@ -21,11 +21,11 @@ from dbdyno.analysis.measured.statements import cell_load, cell_statements, othe
 from dbdyno.analysis.measured.trial import ReadTrial
 from dbdyno.analysis.row_differences import ROWS_COMPARED
 from dbdyno.engines.lookup import engine_of_product
-from dbdyno.model.events import watched
+from dbdyno.model.events import observations
 from dbdyno.model.events.facts import Facts, LostUpdates
+from dbdyno.model.events.observations import Observed as EngineCounts
 from dbdyno.model.events.program import ProgramResult
 from dbdyno.model.events.trial import TrialResult
-from dbdyno.model.events.watched import Observed as EngineCounts
 from dbdyno.model.result.cell import (
     Bottleneck,
     Cell,
@@ -302,7 +302,7 @@ def _mutex(results: Sequence[TrialResult]) -> Mutex | None:
 
 def _waits(results: Sequence[TrialResult]) -> Waits | None:
     """Average the sampled states of a server's sessions over all samples."""
-    looked = [each.waits for each in results if isinstance(each.waits, watched.Waits)]
+    looked = [each.waits for each in results if isinstance(each.waits, observations.Waits)]
     samples = sum(waits.samples for waits in looked)
     if not samples:
         return None

@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import Literal
 
 from dbdyno.analysis.measured.trial import ReadTrial
-from dbdyno.model.events.around import After
+from dbdyno.model.events.surroundings import After
 from dbdyno.model.events.trial import TrialResult
 from dbdyno.model.result.cell import Cell, Growth, JsonObject, StoredObject
 from dbdyno.model.result.reading import mean, ratio

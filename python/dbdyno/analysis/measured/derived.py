@@ -12,8 +12,12 @@ from dataclasses import replace
 from dbdyno.analysis.measured.histograms import HistogramError
 from dbdyno.analysis.measured.merged_results import merge_intervals, merge_results
 from dbdyno.analysis.measured.trial import ReadTrial
-from dbdyno.engines.classes import POWER_SAFE, PROCESS_SAFE
-from dbdyno.model.events.around import (
+from dbdyno.engines.durability_classes import POWER_SAFE, PROCESS_SAFE
+from dbdyno.model.events.base import Part
+from dbdyno.model.events.facts import Facts
+from dbdyno.model.events.program import ProgramResult
+from dbdyno.model.events.reading import InvalidEvent, read_interval, read_part, read_result
+from dbdyno.model.events.surroundings import (
     After,
     Allowed,
     Competed,
@@ -25,10 +29,6 @@ from dbdyno.model.events.around import (
     LoadMachines,
     Refused,
 )
-from dbdyno.model.events.base import Part
-from dbdyno.model.events.facts import Facts
-from dbdyno.model.events.program import ProgramResult
-from dbdyno.model.events.reading import InvalidEvent, read_interval, read_part, read_result
 from dbdyno.model.events.trial import Interval, TrialResult
 from dbdyno.model.plan.reading import read_task
 from dbdyno.model.result.reading import JsonObject, text

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dbdyno.base.numbers import rough
-from dbdyno.model.events.watched import Observed as EngineCounts
+from dbdyno.model.events.observations import Observed as EngineCounts
 from dbdyno.model.plan.steps import Rollback, flat
 from dbdyno.model.plan.tasks import TrialTask
 from dbdyno.model.result.cell import Cell, Observed, Round

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from dbdyno.analysis.measured.trial import ReadTrial
-from dbdyno.model.events.around import LoadMachine
 from dbdyno.model.events.latency import Times
+from dbdyno.model.events.surroundings import LoadMachine
 from dbdyno.model.events.trial import Interval, TrialResult
 from dbdyno.model.result.cell import LoadMachineRound
 from dbdyno.model.result.reading import ratio
-from dbdyno.stats.agreement import chance
+from dbdyno.stats.mean_test import p_value
 
 # Intervals shorter than this share of the longest one were cut off and are ignored.
 _WHOLE = 0.5
@@ -105,7 +105,7 @@ def _differences(figures: Sequence[Mapping[int, float]], number: int) -> list[fl
 
 
 def _differs(figures: Sequence[Mapping[int, float]], number: int) -> float | None:
-    return chance(_differences(figures, number))
+    return p_value(_differences(figures, number))
 
 
 def _time_ratio(times: Sequence[Mapping[int, float]], number: int) -> float | None:

@@ -10,8 +10,8 @@ from dbdyno.model.events.base import Part
 from dbdyno.model.events.changes import Calls, ChangedCalls
 from dbdyno.model.events.latency import NoTimes, Summary, Times
 from dbdyno.model.events.machine import CpuShare
+from dbdyno.model.events.observations import Observed
 from dbdyno.model.events.trial import Interval, TrialResult
-from dbdyno.model.events.watched import Observed
 from dbdyno.model.result.convert import to_json
 
 _Value = TypeVar("_Value")

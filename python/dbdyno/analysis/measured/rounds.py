@@ -12,13 +12,13 @@ from dbdyno.analysis.measured.trial import ReadTrial
 from dbdyno.engines import engine_of_product
 from dbdyno.engines.engine import Timed
 from dbdyno.model.events.accounting import Accounting, Few, Rate, Work
-from dbdyno.model.events.around import Allowed, Counting, Listeners
 from dbdyno.model.events.base import Part
 from dbdyno.model.events.latency import NoTimes, Times
 from dbdyno.model.events.machine import CpuShare
+from dbdyno.model.events.observations import Io, Segments
 from dbdyno.model.events.program import ProgramResult
+from dbdyno.model.events.surroundings import Allowed, Counting, Listeners
 from dbdyno.model.events.trial import TrialResult
-from dbdyno.model.events.watched import Io, Segments
 from dbdyno.model.plan.serialization import as_json
 from dbdyno.model.result.cell import Bottleneck, CpuPercent, Disk, Latency, Listener, RateBasis, Round
 from dbdyno.model.result.cell import FailedByCode as Failed

@@ -11,7 +11,7 @@ from dbdyno.base.sql_tree import VALUE
 from dbdyno.engines import engine_of_product
 from dbdyno.engines.plans import kinds, steps_of, with_table_names
 from dbdyno.engines.statements import numbered
-from dbdyno.model.events.around import Loading
+from dbdyno.model.events.surroundings import Loading
 from dbdyno.model.events.trial import TrialResult
 from dbdyno.model.result.cell import CellStatement, Load, LoadStep, PlanNode, PreparedPlans, Round, RowEstimate, System
 from dbdyno.model.result.reading import count, objects, part, ratio

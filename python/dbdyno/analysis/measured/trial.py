@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from dbdyno.model.events.around import (
+from dbdyno.model.events.program import ProgramResult
+from dbdyno.model.events.surroundings import (
     After,
     Allowed,
     Competed,
@@ -16,7 +17,6 @@ from dbdyno.model.events.around import (
     LoadMachines,
     Refused,
 )
-from dbdyno.model.events.program import ProgramResult
 from dbdyno.model.events.trial import Interval, TrialResult
 from dbdyno.model.plan.tasks import ProgramTask, TrialTask
 from dbdyno.store.records import JsonObject, TrialStatus

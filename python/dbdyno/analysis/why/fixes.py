@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from dbdyno.analysis.why.indexes import covering_fixes, index_fixes
 from dbdyno.analysis.why.rewrite import can_batch, can_insert_rows, can_join_reads
 from dbdyno.engines import engine_of
-from dbdyno.engines.entries import Entry
+from dbdyno.engines.fix_entries import Entry
 from dbdyno.engines.fixes import PLACEHOLDER_SOURCE, Situation
 from dbdyno.model.plan.change import Resource
 from dbdyno.model.plan.fix import Fix, Price, Source

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dbdyno.engines.classes import POWER_SAFE
+from dbdyno.engines.durability_classes import POWER_SAFE
 from dbdyno.engines.engine import Engine, Json, Location, Timed
 from dbdyno.engines.sql_lexer import Syntax
 from dbdyno.model.plan.settings import Scalar, Settings
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dbdyno.engines.conditions import Conditions
     from dbdyno.engines.dialect import Dialect
     from dbdyno.engines.duckdb.settings import DuckdbSettings
-    from dbdyno.engines.embedded import Embedded
+    from dbdyno.engines.embedded_advice import Embedded
     from dbdyno.engines.index import Index, IndexSupport
     from dbdyno.engines.plans import PlanRead
     from dbdyno.engines.provisioner import Place, Provisioner

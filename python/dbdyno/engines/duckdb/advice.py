@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from dbdyno.engines.embedded import Embedded
+from dbdyno.engines.embedded_advice import Embedded
 from dbdyno.model.events.trial import TrialResult
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from math import ceil
 
-from dbdyno.engines.entries import Entry
+from dbdyno.engines.fix_entries import Entry
 from dbdyno.engines.fixes import Situation, memory, prefix_index, setting_fix
 from dbdyno.engines.prefix_rules import begins_with
 from dbdyno.engines.server.facts import size

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
 from typing import TYPE_CHECKING, Any, TextIO
 
-from dbdyno.engines.classes import POWER_SAFE, PROCESS_SAFE
+from dbdyno.engines.durability_classes import POWER_SAFE, PROCESS_SAFE
 from dbdyno.engines.engine import Json
 from dbdyno.engines.limits import Limit
 from dbdyno.engines.server.databases import Databases
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dbdyno.engines.btree import BtreeRules
     from dbdyno.engines.conditions import Conditions
     from dbdyno.engines.dialect import Dialect
-    from dbdyno.engines.entries import Entry
+    from dbdyno.engines.fix_entries import Entry
     from dbdyno.engines.index import Index, IndexSupport
     from dbdyno.engines.index_trials import IndexTrials
     from dbdyno.engines.plans import PlanRead

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from math import ceil
 
-from dbdyno.engines.entries import Entry
+from dbdyno.engines.fix_entries import Entry
 from dbdyno.engines.fixes import PLACEHOLDER_SOURCE, Situation, memory, prefix_index, setting_fix
 from dbdyno.engines.postgresql.advice import cache_bytes, size_bytes
 from dbdyno.engines.server.facts import size

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
-from dbdyno.engines.caches import smaller_caches, whole_data
+from dbdyno.engines.cache_changes import smaller_caches, whole_data
 from dbdyno.engines.server.preload import preload_library
 from dbdyno.model.plan.change import Change
 

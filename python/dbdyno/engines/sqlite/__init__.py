@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dbdyno.engines.classes import POWER_SAFE, PROCESS_SAFE
+from dbdyno.engines.durability_classes import POWER_SAFE, PROCESS_SAFE
 from dbdyno.engines.engine import Engine, Json, Location, Locks, Timed
 from dbdyno.model.plan.settings import Scalar, Settings
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from dbdyno.engines.btree import BtreeRules
     from dbdyno.engines.dialect import Dialect
-    from dbdyno.engines.embedded import Embedded
-    from dbdyno.engines.entries import Entry
+    from dbdyno.engines.embedded_advice import Embedded
+    from dbdyno.engines.fix_entries import Entry
     from dbdyno.engines.index import Index, IndexSupport
     from dbdyno.engines.index_trials import IndexTrials
     from dbdyno.engines.plans import PlanRead

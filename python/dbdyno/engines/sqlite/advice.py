@@ -7,10 +7,10 @@ unknown.
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from dbdyno.engines.embedded import Embedded
+from dbdyno.engines.embedded_advice import Embedded
 from dbdyno.engines.server.facts import size
+from dbdyno.model.events.observations import Io
 from dbdyno.model.events.trial import TrialResult
-from dbdyno.model.events.watched import Io
 
 _ONE_READ = "keep one read transaction open over several statements"
 

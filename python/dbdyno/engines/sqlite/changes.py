@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from math import ceil
 
-from dbdyno.engines.caches import smaller_caches
+from dbdyno.engines.cache_changes import smaller_caches
 from dbdyno.engines.fixes import StatementFacts
 from dbdyno.engines.sqlite.advice import cache_bytes
 from dbdyno.engines.sqlite.targets import settings_of

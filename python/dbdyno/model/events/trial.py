@@ -31,7 +31,7 @@ from dbdyno.model.events.machine import (
     Throttling,
     TierCpu,
 )
-from dbdyno.model.events.watched import Contention, Io, LockHolders, Observed, Time, WaitsOrError
+from dbdyno.model.events.observations import Contention, Io, LockHolders, Observed, Time, WaitsOrError
 
 
 class Interval(Part):

@@ -19,8 +19,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from dbdyno.analysis.bottleneck.waits.meanings import Meaning, meaning_of
+from dbdyno.model.events.observations import Waits
 from dbdyno.model.events.trial import TrialResult
-from dbdyno.model.events.watched import Waits
 
 #: Minimum number of samples, and of sessions seen in a wait, to report the wait.
 FEWEST = 10

@@ -1,4 +1,4 @@
-"""Columns of the values that declare a heading."""
+"""Columns of the figures of cells that declare a heading (``head`` in dbdyno.report.frames.cells)."""
 
 from __future__ import annotations
 

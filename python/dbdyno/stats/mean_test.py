@@ -1,4 +1,4 @@
-"""Test whether paired differences within a window have a mean other than 0."""
+"""Test whether the mean of correlated differences, such as those of the intervals of a window, is 0."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 FEWEST = 5
 
 
-def chance(differences: Sequence[float]) -> float | None:
+def p_value(differences: Sequence[float]) -> float | None:
     """Return the p value of a two-sided t test that the mean is 0, or ``None`` for fewer than five differences.
 
     Neighboring differences are correlated. The test therefore uses an effective sample size of n (1 - r) / (1 + r),
