@@ -1,4 +1,4 @@
-"""Folded stacks of a count, and a flame graph drawn from them as SVG.
+"""Folded stacks of a count, and their flame graph as SVG.
 
 The drawing is our own, because its frames link to the annotated lines on the same page, which contains no scripts.
 inferno and FlameGraph, other programs to install, draw SVG with scripts. They read the folded stacks.
@@ -95,7 +95,7 @@ _ROW = 17
 # Width of a character of the font below.
 _CHARACTER = 6.6
 
-# A frame has room for at least this many characters of its name, or it is drawn without one.
+# Minimum number of characters of a frame's name; narrower frames are drawn without a name.
 _SHORTEST_TEXT = 3
 
 # Narrower frames are too small to see and are not drawn.

@@ -1,4 +1,4 @@
-"""Test whether the mean of correlated differences, such as those of the intervals of a window, is 0."""
+"""Test whether the mean of correlated differences is 0, for instance between the intervals of a window."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-# The test needs at least this many differences.
+# Minimum number of differences for the test.
 FEWEST = 5
 
 

@@ -83,7 +83,7 @@ def by_case_of(rules: Mapping[str, CaseRule | None]) -> dict[bool | None, list[s
 
 
 def case_words(by_case: Mapping[bool | None, Sequence[str]]) -> str:
-    """Return a clause that names the case-sensitive and the other systems. ``by_case``: see :func:`by_case_of`."""
+    """Return a clause that names the systems by case sensitivity. ``by_case``: see :func:`by_case_of`."""
     return f"is case-sensitive on {all_of(by_case[True])} and case-insensitive on {all_of(by_case[False])}"
 
 

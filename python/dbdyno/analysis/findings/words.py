@@ -22,7 +22,7 @@ def rate(value: float) -> str:
 
 
 def with_interval(comparison: Comparison, digits: int = 3) -> str:
-    """Format the ratio of two cells with its interval: ``0.42 (0.31 to 0.57)``; ``?`` if it has none."""
+    """Format the ratio of two cells with its interval: ``0.42 (0.31 to 0.57)``; ``?`` without an interval."""
     ratio, ci95 = comparison.ratio, comparison.ci95
     if ratio is None or ci95 is None:
         return "?"
@@ -41,5 +41,5 @@ def all_of(names: Sequence[str], word: str = "and") -> str:
 
 
 def first_of(texts: Sequence[str]) -> str:
-    """Return the first of several similar sentences, with the number of the others."""
+    """Return the first of several similar sentences, with the number of further ones."""
     return f"{texts[0]}." if len(texts) == 1 else f"{texts[0]}; {len(texts) - 1} more of this kind."

@@ -168,7 +168,7 @@ _COMPARISONS = {
 
 
 def generator_text(generator: generators.Generator) -> str:  # noqa: PLR0911 - one per kind
-    """Return a plan's generator as text for display."""
+    """Return a plan's generator for display."""
     match generator:
         case generators.Constant(value=value):
             return "null" if value is None else repr(value)

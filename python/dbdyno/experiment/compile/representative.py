@@ -9,11 +9,11 @@ from dbdyno.model.plan import generators as plan
 
 
 class NoValueError(LookupError):
-    """A generator has no representative value, because it depends on variables or generates random strings."""
+    """A generator without a representative value, because it depends on variables or generates random strings."""
 
 
 def representatives(params: Sequence[plan.Generator]) -> list[plan.Scalar] | None:
-    """Return a representative value per parameter; ``None`` if one has none."""
+    """Return a representative value per parameter; ``None`` if a parameter lacks one."""
     try:
         return [representative(each) for each in params]
     except NoValueError:

@@ -35,7 +35,7 @@ def _body(step: RequestParts, numbers: Mapping[str, int]) -> plan.Body | None:
 
 
 def request_text(step: RequestParts) -> str:
-    """Return a request as one line of text for display."""
+    """Return a request in one line for display."""
     query = "&".join(f"{name}={_text(value)}" for name, value in step.query.items())
     text = step.request.text + (("&" if "?" in step.request.text else "?") + query if query else "")
     parts = [text, *(f"{name}: {_text(value)}" for name, value in step.headers.items())]

@@ -91,7 +91,7 @@ def _per(columns: Columns, name: str, table: Table) -> Per | None:
 
 def _columns(columns: Columns, dialect: Dialect, row: Row) -> list[LoadColumn]:
     table = row.table
-    # Omit columns that the engine increments itself, unless a file has a field for each column.
+    # Omit columns that the engine increments itself, unless a file contains a field per column.
     given = (key for key, column in table.columns.items() if table.file or column.fill or not column.autoincrement)
     return [
         LoadColumn(

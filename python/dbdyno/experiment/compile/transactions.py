@@ -219,6 +219,6 @@ def _when(condition: Condition, then: list[plan.Step], otherwise: list[plan.Step
 
 
 def _truth(expression: Expression) -> generators.Generator:
-    """Return the left side of a comparison that converts an expression's truth value to 1 or 0."""
+    """Return the left side of a comparison: 1 if an expression is true, otherwise 0."""
     made = expression.expression
     return generators.Expression(text=made.text, tree=Call(function="truth", arguments=[made.tree]))

@@ -1,4 +1,4 @@
 """The types of plans, the JSON documents that a worker executes (crates/protocol/src/plan), and what cells need.
 
-The compiler of experiments builds a plan once, and the worker gets its JSON once.
+dbdyno.experiment.compile builds each plan once, and the worker gets its JSON once.
 """

@@ -49,7 +49,7 @@ class Warmup:
 
 @dataclass(frozen=True, kw_only=True)
 class Window:
-    """The end of the measured window: each client stops at the first of these limits."""
+    """The end of the measured window: each client stops at the limit that it reaches first."""
 
     seconds: float | None = None
     transactions: Count | None = None
