@@ -114,7 +114,7 @@ TABLE = (
     ("run pg.sql --pgbench --define a=1", "--define a=1: no script uses `:a`"),
     ("run pg.sql --pgbench --scale 2 --system sqlite:own.db", "no script uses `:scale`"),
     ("run e.toml q.sql", "several experiments are named"),
-    ("queries e.toml", "its name does not end in `.sql`"),
+    ("queries e.toml", "its name ends in neither `.sql` nor `.trace`"),
     ("run e.toml --rounds 3 --target 2%", "it has no effect with `--rounds 3`"),
     ("run e.toml --rounds 2 --budget 1m", "it has no effect with `--rounds 2`"),
     ("run e.toml --try-recommendations", "`e` has no recommendations"),

@@ -104,7 +104,7 @@ def test_an_upgrade_without_harm_passes(shop: Cli) -> None:
             ("q.sql", "--from", "postgresql:", "--to", "postgresql:?jit=off", "--bisect"),
             "dbdyno can't find the releases of PostgreSQL",
         ),
-        (("q.txt", "--from", OLD, "--to", SLOW), "its name does not end in `.sql`"),
+        (("q.txt", "--from", OLD, "--to", SLOW), "its name ends in neither `.sql` nor `.trace`"),
         (("q.sql", "--from", OLD, "--to", SLOW, "--margin", "much"), "--margin"),
         (("wrong.sql", "--from", OLD, "--to", SLOW), "wrong.sql: nowhere"),
     ],

@@ -1,13 +1,12 @@
-"""`dbdyno capture`, `dbdyno trace show` and `dbdyno distil`."""
+"""`dbdyno capture` and `dbdyno trace show`."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.table import Table
 from rich.text import Text
@@ -22,13 +21,10 @@ from dbdyno.report.export import check_writable, write_text
 from dbdyno.trace.header import Header
 from dbdyno.trace.values import key_path
 
-if TYPE_CHECKING:
-    from dbdyno.experiment.distil.parameters import ColumnFacts, Describe
-
 _SHOWN_ERRORS = 5
 # Of the columns of a statement's figures.
-_NUMBERS_WIDTH = 62
-_SHORTEST = 30
+_NUMBERS_WIDTH = 70
+_SHORTEST = 20
 
 
 @dataclass(frozen=True)
@@ -124,7 +120,7 @@ def print_trace(file: str, top: int, json_file: Path | None) -> None:
     table = Table(box=None, padding=(0, 2, 0, 0))
     heads = ("time" if total else "share", "count", "mean ms", "p50 ms", "p99 ms", "rows", "errors")
     for head in heads:
-        table.add_column(head, justify="right", no_wrap=True)
+        table.add_column(head, justify="right", no_wrap=True, min_width=len(head))
     table.add_column("statement", no_wrap=True)
     for each in summary.statements[:top]:
         times = (each.mean_ms, each.percentile_ms(50), each.percentile_ms(99))
@@ -160,61 +156,3 @@ def print_trace(file: str, top: int, json_file: Path | None) -> None:
         ]
         document = {"header": asdict(header), "errors": dict(summary.errors), "statements": statements}
         write_text(json_file, json.dumps(document, indent=2) + "\n")
-
-
-def distil_trace(
-    file: str, output: str, systems: Sequence[str], directory: str | None, *, think: bool, top: int
-) -> None:
-    """Write a workload of a trace. Raises DbdynoError."""
-    from dbdyno.experiment.distil.parameters import Chooser
-    from dbdyno.experiment.distil.units import recognize
-    from dbdyno.experiment.distil.workload import WorkloadWriter
-    from dbdyno.experiment.mix import mix_experiment
-    from dbdyno.experiment.queries import read_statements
-    from dbdyno.trace.reading import open_trace
-    from dbdyno.trace.values import known_key
-
-    if not output.lower().endswith(".sql"):
-        raise InputError(f"--output {output}", "its name does not end in `.sql`", "name a .sql file")
-    check_writable(output, "--output")
-    trace = open_trace(Path(file))
-    engine = trace.header.engine
-    units = recognize(trace)
-    with _database(systems, engine, directory) as describe:
-        chooser = Chooser(describe, known_key(Path(file)))
-        workload = WorkloadWriter(trace.header, trace.texts, chooser, file, think=think, top=top).write(units)
-    # What was written must be what `dbdyno run --mix` reads.
-    mix_experiment(read_statements(workload.text, output, engine), {}, output, engine)
-    write_text(output, workload.text)
-    number = f"{workload.transactions} {'transaction' if workload.transactions == 1 else 'transactions'}"
-    of = "time" if units.duration_ns else "statements"
-    console = Console()
-    console.print(f"{output}: {number}, {percent(workload.covered)} of the recorded {of}", soft_wrap=True)
-    shown = systems[0] if systems else "URL"
-    console.print(f"dbdyno run {output} --mix --clients {workload.clients} --system {shown}", soft_wrap=True)
-
-
-@contextmanager
-def _database(systems: Sequence[str], engine: str, directory: str | None) -> Iterator[Describe | None]:
-    """Provide a function that describes columns of the database; None without one. Raises DbdynoError."""
-    from dbdyno.run.column_samples import column_facts
-    from dbdyno.run.questions import questions
-
-    if not systems:
-        yield None
-        return
-    if len(systems) > 1:
-        raise InputError("--system", "several systems are named", "name the database that the application used")
-    system = parse_url(systems[0])
-    if system.engine != engine:
-        problem = f"the trace has statements of {engine_of(engine).title}"
-        raise InputError(f"--system {systems[0]}", problem, "name a database of this engine")
-    with questions(system, directory) as answer:
-        known: dict[tuple[str, str], ColumnFacts | None] = {}
-
-        def describe(table: str, column: str) -> ColumnFacts | None:
-            if (table, column) not in known:
-                known[table, column] = column_facts(answer, engine, table, column)
-            return known[table, column]
-
-        yield describe

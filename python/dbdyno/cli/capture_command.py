@@ -69,6 +69,6 @@ def distil(
     directory: DirOption = None,
 ) -> None:
     """Make a workload of a trace, as a .sql file that `dbdyno run --mix` runs: transactions, weights, parameters."""
-    from dbdyno.cli.capture import distil_trace
+    from dbdyno.cli.distil import DistilOptions, distil_trace
 
-    distil_trace(file, output, system or [], directory, think=think == "recorded", top=top)
+    distil_trace(file, output, system or [], DistilOptions(directory, think == "recorded", top))

@@ -18,9 +18,12 @@ if TYPE_CHECKING:
     from dbdyno.experiment.parameter_values import Column
 
 
+_TRACE = ".trace"
+
+
 def is_sql_file(name: str) -> bool:
-    """Whether an experiment's name is the name of an SQL file."""
-    return name.lower().endswith(".sql")
+    """Whether an experiment's name is the name of a file of statements: SQL, or a trace of an application."""
+    return name.lower().endswith((".sql", _TRACE))
 
 
 def divide_chosen(
@@ -70,7 +73,8 @@ class ExperimentSource:
     directory: str | None = None
     translate: bool = False
     mix: bool = False
-    # Both sides of a gate get the same values, by table and column.
+    # Both sides of a gate get the same workload of a trace, by file, and the same values, by table and column.
+    distilled: dict[str, str] = field(default_factory=dict, compare=False)
     drawn: "dict[tuple[str, str], Sequence[int | float | str]]" = field(default_factory=dict, compare=False)
 
     def experiment(self, systems: Sequence[str]) -> Experiment:
@@ -130,12 +134,22 @@ class ExperimentSource:
         from dbdyno.experiment.sql_file import read_sql_file
 
         engine, given = self._statement_engine(systems), self._parameter_values()
+        text = self._text_of_trace(file, systems) if file.lower().endswith(_TRACE) else read_sql_file(file)
         if self.mix:
             from dbdyno.experiment.mix import mix_experiment
 
-            return mix_experiment(read_statements(read_sql_file(file), file, engine), given, file, engine)
-        queries = read_queries(read_sql_file(file), file, engine)
+            return mix_experiment(read_statements(text, file, engine), given, file, engine)
+        queries = read_queries(text, file, engine)
         return queries_experiment(queries, given, file, engine, keeps_data=_keeps_data(systems))
+
+    def _text_of_trace(self, file: str, systems: Sequence[str]) -> str:
+        """Make a workload of a trace, whose values are those of the first system."""
+        from dbdyno.cli.distil import DistilOptions, distilled
+
+        if file not in self.distilled:
+            found = distilled(file, systems[0] if systems else None, DistilOptions(self.directory))
+            self.distilled[file] = found.text
+        return self.distilled[file]
 
     def _statement_engine(self, systems: Sequence[str]) -> str:
         """Return the engine that gets statements unchanged; ``any`` if they are translated."""

@@ -117,7 +117,9 @@ def gate(
         problem = "no baseline given" if against is None else "two baselines given"
         hint = "use `--against COMMIT` to measure both versions now, or `--baseline RUN` to compare with a stored run"
         raise InputError("gate", problem, hint)
-    is_measured = against is not None or (is_alone and (run.lower().endswith((".toml", ".sql")) or bool(system)))
+    is_measured = against is not None or (
+        is_alone and (run.lower().endswith((".toml", ".sql", ".trace")) or bool(system))
+    )
     if not is_measured:
         names = (
             "chosen",
@@ -169,7 +171,7 @@ def gate(
 
 
 def upgrade(
-    file: Annotated[str, typer.Argument(metavar="FILE.sql", help="Statements that end with `;`")],
+    file: Annotated[str, typer.Argument(metavar="FILE.sql", help="Statements that end with `;`, or a trace")],
     old: Annotated[
         str, typer.Option("--from", metavar="URL", help="The system as it is", autocompletion=complete_systems)
     ],
@@ -216,7 +218,9 @@ def upgrade(
     from dbdyno.cli.upgrade import UpgradeOptions, upgrade_statements
 
     if not is_sql_file(file):
-        raise InputError(file, "its name does not end in `.sql`", "name a SQL file; `dbdyno gate` takes experiments")
+        raise InputError(
+            file, "its name ends in neither `.sql` nor `.trace`", "name a SQL file; `dbdyno gate` takes experiments"
+        )
     budget_s = read_duration(budget, "--budget")
     measured = RunOptions(
         systems=[new],

@@ -221,7 +221,7 @@ def try_statements(
 
 
 def queries(
-    file: Annotated[str, typer.Argument(metavar="FILE.sql", help="Statements that end with `;`")],
+    file: Annotated[str, typer.Argument(metavar="FILE.sql", help="Statements that end with `;`, or a trace")],
     system: SystemOption = None,
     values: ValuesOption = None,
     budget: StatementBudgetOption = "1m",
@@ -248,7 +248,9 @@ def queries(
     from dbdyno.cli.run import RunCommand
 
     if not is_sql_file(file):
-        raise InputError(file, "its name does not end in `.sql`", "name a SQL file; `dbdyno run` takes experiments")
+        raise InputError(
+            file, "its name ends in neither `.sql` nor `.trace`", "name a SQL file; `dbdyno run` takes experiments"
+        )
     if index_budget is not None and not try_indexes:
         raise InputError("--index-budget", "no index is tried", "leave out `--no-try-indexes`")
     options = RunOptions(

@@ -410,6 +410,13 @@ class Engine:
     Each element has ``statement``, ``count``, ``total_ms``, ``rows``, and if known ``errors``.
     """
 
+    column_keys: str | None = None
+    """A query for the keys of ``{column}`` of ``{table}``, string literals; ``None``: they can't be queried.
+
+    It returns a JSON object: ``unique``: whether no two rows have the same value; ``foreign``: whether the column
+    refers to another table.
+    """
+
     def read_log(self, file: TextIO, place: str, form: str | None, prefix: str | None) -> "StatementLog":
         """Read a log of its statements. ``place``: the file; ``prefix``: what begins each line. Raises InputError.
 

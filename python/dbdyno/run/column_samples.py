@@ -63,4 +63,19 @@ def column_facts(answer: Callable[[str], str | None], engine: str, table: str, c
         rows = int(answer(f"select count(*) from {table}") or 0)  # noqa: S608
     except (SystemFailed, ValueError):
         return None
-    return ColumnFacts(rows, ends[0], ends[1], sample)
+    unique, foreign = _keys(answer, engine, table, column)
+    return ColumnFacts(rows, ends[0], ends[1], sample, unique, foreign)
+
+
+def _keys(answer: Callable[[str], str | None], engine: str, table: str, column: str) -> tuple[bool | None, bool | None]:
+    """Return whether a column is unique, and whether it refers to another table; ``None``: unknown."""
+    question = engine_of(engine).column_keys
+    if question is None:
+        return None, None
+    names = (each.strip('`"').replace("'", "''") for each in (table, column))
+    table_name, column_name = (f"'{each}'" for each in names)
+    try:
+        found = json.loads(answer(question.format(table=table_name, column=column_name)) or "{}")
+    except (SystemFailed, ValueError):
+        return None, None
+    return bool(found.get("unique")), bool(found.get("foreign"))

@@ -14,37 +14,14 @@ from dbdyno.base.errors import InputError, reason
 from dbdyno.engines import all_engines, engine_of
 from dbdyno.engines.engine import Engine
 from dbdyno.engines.statement_log import StatementLog
-from dbdyno.trace.fingerprint import Bound, Fingerprint, Fingerprints
+from dbdyno.trace.bound_values import bound_values
+from dbdyno.trace.fingerprint import Fingerprints
 from dbdyno.trace.header import Header
 from dbdyno.trace.parquet import Execution, TraceWriter
-from dbdyno.trace.values import Values, trace_key
+from dbdyno.trace.values import UNKNOWN, Values, trace_key
 
 # MySQL's digests write a list as `(...)`.
 _LIST = re.compile(r"\(\s*\.\.\.\s*\)")
-
-
-def bound_values(
-    fingerprint: Fingerprint, values: Values, parameters: Sequence[Any] | Mapping[str, Any] | None
-) -> list[str]:
-    """Return the values of a statement as a trace has them; ``unknown`` for a parameter whose value isn't known."""
-    made = []
-    for each in fingerprint.values:
-        if not isinstance(each, Bound):
-            made.append(values.of_literal(each.text))
-            continue
-        found = _parameter(each, parameters)
-        made.append("unknown" if found is _MISSING else values.of(found))
-    return made
-
-
-_MISSING = object()
-
-
-def _parameter(bound: Bound, parameters: Sequence[Any] | Mapping[str, Any] | None) -> Any:
-    if isinstance(parameters, Mapping):
-        return parameters.get(bound.name, _MISSING)
-    at = int(bound.name) - 1 if bound.name.isdigit() else bound.at
-    return parameters[at] if parameters is not None and 0 <= at < len(parameters) else _MISSING
 
 
 def open_log(file: TextIO, place: str, form: str | None, prefix: str | None) -> tuple[Engine, StatementLog]:
@@ -123,7 +100,7 @@ def record_totals(engine: str, totals: str, output: Path, place: str) -> Header:
                 duration_ns=round(float(each["total_ms"]) * 1e6),
                 rows=int(each["rows"]),
                 error="error" if each.get("errors") else None,
-                values=["unknown"] * len(made.values),
+                values=[UNKNOWN] * len(made.values),
                 executions=int(each["count"]),
             )
             writer.add(0, made.text, execution)

@@ -203,7 +203,7 @@ def _items(text: str, tokens: Sequence[Token], bound: dict[int, int], syntax: Sy
             and not _is_operand(before, bound)
         )
         if token.start in bound:
-            yield _Item("?", glued, Bound(token.text.strip("?:$@%()s") or "", bound[token.start]))
+            yield _Item("?", glued, Bound(_bound_name(token.text), bound[token.start]))
         elif is_negative and behind is not None:
             yield _Item("?", glued, Literal(f"-{behind.text}", token.start))
             at += 1
@@ -224,6 +224,13 @@ def _items(text: str, tokens: Sequence[Token], bound: dict[int, int], syntax: Sy
         else:
             yield _Item(token.text, glued)
         at += 1
+
+
+def _bound_name(text: str) -> str:
+    """Return the name of a parameter; empty for `?` and `%s`."""
+    if text.startswith("%"):
+        return text[2:-2]
+    return text[1:]
 
 
 _AFTER_VALUES = frozenset(("on", "returning", "select", "union"))

@@ -15,6 +15,8 @@ VERSION = 1
 KEY = "dbdyno.trace"
 
 _CODE = re.compile(r"[A-Za-z0-9_.]{1,64}")
+_MOST_KNOWN = 100_000
+_VERBS = frozenset(("call", "delete", "insert", "merge", "replace", "select", "update", "with"))
 _BEGIN = re.compile(r"begin\b|start transaction\b", re.IGNORECASE)
 _END = re.compile(r"(?:commit|end|rollback|abort)(?! to\b| prepared\b)\b", re.IGNORECASE)
 
@@ -88,6 +90,24 @@ def begins_transaction(statement: str) -> bool:
 def ends_transaction(statement: str) -> bool:
     """Whether a fingerprint ends a transaction."""
     return _END.match(statement) is not None
+
+
+class Failures:
+    """Hides the texts of statements that only failed: what is no valid SQL may contain values anywhere."""
+
+    def __init__(self) -> None:
+        self._succeeded: set[str] = set()
+
+    def text(self, statement: str, error: str | None) -> str:
+        """Return the fingerprint to record."""
+        if error is None:
+            if len(self._succeeded) < _MOST_KNOWN:
+                self._succeeded.add(statement)
+            return statement
+        if statement in self._succeeded or begins_transaction(statement) or ends_transaction(statement):
+            return statement
+        first = statement.split(maxsplit=1)[0].lower()
+        return f"{first} (failed)" if first in _VERBS else "(failed)"
 
 
 class Transactions:

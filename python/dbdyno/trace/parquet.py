@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dbdyno.base.errors import ExtraMissing, InputError, reason
-from dbdyno.trace.header import KEY, Header, Transactions, error_code, read_header
+from dbdyno.trace.header import KEY, Failures, Header, Transactions, error_code, read_header
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -122,6 +122,7 @@ class TraceWriter:
         self._texts = Texts()
         self._sessions: dict[Any, int] = {}
         self._transactions = Transactions()
+        self._failures = Failures()
         pa = arrow()
         from pyarrow import parquet
 
@@ -139,6 +140,7 @@ class TraceWriter:
     def add(self, session: Any, statement: str, execution: Execution) -> None:
         """Add an execution of a statement, in the order of its session. ``session``: any key."""
         batch, header = self._batch, self.header
+        statement = self._failures.text(statement, execution.error)
         number = self._sessions.setdefault(session, len(self._sessions))
         start_us, duration_ns = execution.start_us, execution.duration_ns
         batch.session.append(number)
@@ -206,6 +208,8 @@ def read_parquet(path: Path) -> tuple[Header, Texts, Iterator[Batch]]:
         raise InputError(str(path), reason(error), "name a trace") from error
     except pa.ArrowInvalid:
         raise InputError(str(path), "not a trace", "record one with `dbdyno capture`") from None
+    except KeyError:
+        raise InputError(str(path), "a Parquet file, but not a trace", "record one with `dbdyno capture`") from None
     found = (file.schema_arrow.metadata or {}).get(KEY.encode()) or (file.metadata.metadata or {}).get(KEY.encode())
     if found is None:
         raise InputError(str(path), "a Parquet file, but not a trace", "record one with `dbdyno capture`")

@@ -26,7 +26,10 @@ _NUMBER = re.compile(r"-?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][+-]?\d+)?")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d.*)?")
 _PREFIXED = re.compile(r"([A-Za-z_&]\w*\s*)'", re.DOTALL)
 _TAGGED = re.compile(r"(\$\w*\$)(.*)\1", re.DOTALL)
-_WORDS = {"null": "null", "true": "true", "false": "false", "default": "default", "unknown": "unknown"}
+UNKNOWN = "unknown"
+"""A value that was not recorded."""
+
+_WORDS = frozenset(("null", "true", "false", "default", UNKNOWN))
 
 
 class Values:
@@ -62,9 +65,8 @@ class Values:
 
     def of_literal(self, literal: str) -> str:
         """Write a literal of a statement."""
-        word = _WORDS.get(literal.lower())
-        if word is not None:
-            return word
+        if literal.lower() in _WORDS:
+            return literal.lower()
         content, quoted = literal_content(literal)
         return self._written(kind_of(content) if quoted or _NUMBER.fullmatch(content) else "string", content)
 

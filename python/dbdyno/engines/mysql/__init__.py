@@ -56,6 +56,13 @@ class Mysql(ServerEngine):
     )
     backslash_escapes = True
     log_forms = ("general", "slow")
+    column_keys = (
+        "select json_object('unique', exists (select 1 from information_schema.statistics where table_schema = "
+        "database() and table_name = {table} and non_unique = 0 group by index_name "
+        "having count(*) = 1 and max(column_name) = {column}), 'foreign', exists (select 1 from "
+        "information_schema.key_column_usage where table_schema = database() and table_name = {table} "
+        "and column_name = {column} and referenced_table_name is not null))"
+    )
     statement_totals = (
         "select coalesce(json_arrayagg(json_object('statement', digest_text, 'count', count_star, "
         "'total_ms', sum_timer_wait / 1e9, 'rows', sum_rows_sent + sum_rows_affected, 'errors', sum_errors)), '[]') "

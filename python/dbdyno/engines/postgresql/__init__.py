@@ -62,6 +62,13 @@ class Postgresql(ServerEngine):
     )
     parameter_prefix = "$"
     log_forms = ("csvlog", "jsonlog", "stderr")
+    column_keys = (
+        "select json_build_object('unique', exists (select 1 from pg_index i join pg_attribute a on a.attrelid = "
+        "i.indrelid and a.attnum = i.indkey[0] where i.indrelid = {table}::regclass and i.indisunique "
+        "and i.indnkeyatts = 1 and a.attname = {column}), 'foreign', exists (select 1 from pg_constraint c "
+        "join pg_attribute a on a.attrelid = c.conrelid and a.attnum = any (c.conkey) where c.contype = 'f' "
+        "and c.conrelid = {table}::regclass and a.attname = {column}))::text"
+    )
     statement_totals = (
         "select coalesce(json_agg(json_build_object('statement', query, 'count', calls, 'total_ms', total_exec_time, "
         "'rows', rows)), '[]')::text from pg_stat_statements "

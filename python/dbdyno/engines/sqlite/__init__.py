@@ -36,6 +36,13 @@ class Sqlite(Engine):
 
     name = "sqlite"
     title = "SQLite"
+    column_keys = (
+        "select json_object('unique', exists (select 1 from pragma_table_info({table}) where name = {column} "
+        "and pk = 1 and (select max(pk) from pragma_table_info({table})) = 1) "
+        "or exists (select 1 from pragma_index_list({table}) "
+        'as i where i."unique" and (select group_concat(name) from pragma_index_info(i.name)) = {column}), '
+        "'foreign', exists (select 1 from pragma_foreign_key_list({table}) where \"from\" = {column}))"
+    )
     aliases = ("sqlite3",)
     location: Location = "file"
     in_worker = True

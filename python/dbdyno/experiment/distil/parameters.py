@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from dbdyno.experiment.distil.skew import Skew, distinct_values, fitted_skew
 from dbdyno.experiment.distil.units import Counts
@@ -22,6 +22,7 @@ _MADE_UP_STRINGS = 100
 _LONGEST_STRING = 200
 _WORDS = ("null", "true", "false")
 _FREQUENT = 200
+_NUMBER = "dbdyno_number"
 _VERBS: Mapping[Role, str] = {
     "equals": "compared with", "range": "compared with", "pattern": "compared with", "inserted": "inserted into",
     "set": "assigned to", "limit": "limit", "other": "used with",
@@ -30,16 +31,24 @@ _VERBS: Mapping[Role, str] = {
 
 @dataclass(frozen=True)
 class ColumnFacts:
-    """A column of the database. ``sample``: values of random rows; ``rows``: of its table; least and greatest value."""
+    """A column of the database.
+
+    ``rows``: of its table; ``sample``: values of random rows; ``unique``: whether no two rows may have the same value;
+    ``foreign``: whether it refers to another table; ``None``: unknown.
+    """
 
     rows: int
     least: int | None
     greatest: int | None
     sample: Sequence[Any]
+    unique: bool | None = None
+    foreign: bool | None = None
 
     @property
     def is_unique(self) -> bool:
-        """Whether no two rows of the sample have the same value."""
+        """Whether no two rows have the same value, or if that is unknown, no two of the sample."""
+        if self.unique is not None:
+            return self.unique
         return len(self.sample) > 1 and len(set(self.sample)) == len(self.sample)
 
     @property
@@ -55,18 +64,34 @@ Describe = Callable[[str, str], ColumnFacts | None]
 
 @dataclass(frozen=True)
 class Chosen:
-    """The values of a parameter as a .sql file has them, and what they rest on."""
+    """The values of a parameter as a .sql file has them, and what they rest on.
+
+    ``form``: ``string`` for a number that becomes a part of a string; ``itself`` for the column in its own place.
+    """
 
     words: str
     because: str
+    form: Literal["value", "string", "itself"] = "value"
 
 
 @dataclass(frozen=True)
 class Chooser:
-    """Chooses values. ``describe``: asks the database for a column; ``key``: of the trace, to compare hashes."""
+    """Chooses values. ``describe``: asks the database for a column; ``key``: of the trace, to compare hashes.
+
+    ``grammar``: of the SQL.
+    """
 
     describe: Describe | None
     key: bytes | None
+    grammar: str | None = None
+
+    def as_string(self, number: str) -> str:
+        """Return SQL for a string that contains a number."""
+        from sqlglot import exp
+
+        cast = exp.cast(exp.cast(exp.column(_NUMBER), "bigint"), "varchar")
+        made = exp.Concat(expressions=[exp.Literal.string("dbdyno-"), cast], safe=True)
+        return f"({made.sql(dialect=self.grammar)})".replace(_NUMBER, number)
 
     def choose(self, use: Use, counts: Counts) -> Chosen:
         """Choose the values of a parameter."""
@@ -89,9 +114,8 @@ class Chooser:
         self, use: Use, facts: ColumnFacts, known: dict[str, int], uses: Sequence[int], counts: Counts
     ) -> Chosen:
         column = f"{use.table}.{use.column}"
-        if use.role == "inserted" and facts.is_unique and facts.greatest is not None:
-            end = _INT_32 if facts.greatest < _INT_32 // 2 else facts.greatest + _NEW_KEYS
-            return Chosen(f"{facts.greatest + 1}..{end}", f"new values: {column} has no value twice")
+        if facts.is_unique and not facts.foreign and use.role in ("inserted", "set"):
+            return _new_values(use, column, facts)
         distinct = facts.rows if facts.is_unique else max(distinct_values(uses), 1)
         skew = fitted_skew(uses, max(distinct, len(uses))) if counts.share == 1 else None
         because = self._compared(use.role, column, facts, known)
@@ -111,6 +135,17 @@ class Chooser:
         if not hashed or expected < 1 or found == 0:
             return f"{_VERBS[role]} {column}"
         return f"{found / len(hashed):.0%} of the recorded values are in {column}"
+
+
+def _new_values(use: Use, column: str, facts: ColumnFacts) -> Chosen:
+    """Choose values for a column in which no value may be twice."""
+    if use.role == "set":
+        return Chosen("", f"{column} keeps its value, since no two rows may have the same", "itself")
+    because = f"new values: no two rows of {column} may have the same"
+    if facts.greatest is not None:
+        end = _INT_32 if facts.greatest < _INT_32 // 2 else facts.greatest + _NEW_KEYS
+        return Chosen(f"{facts.greatest + 1}..{end}", because)
+    return Chosen(f"1..{_INT_32}", because, "string")
 
 
 def _words(skew: Skew | None) -> str:
@@ -174,7 +209,7 @@ def _made_up(use: Use, known: dict[str, int], uses: Sequence[int], counts: Count
     kind = kinds.most_common(1)[0][0] if kinds else "integer"
     length = min(lengths.most_common(1)[0][0], _LONGEST_STRING) if lengths else 1
     distinct = round(distinct_values(uses) / counts.share) if uses else 1000
-    skew = fitted_skew(uses, max(distinct, len(uses), 2)) if counts.share == 1 else None
+    skew = fitted_skew(uses, max(distinct, len(uses))) if counts.share == 1 else None
     because = f"made up: {kind} of up to {length} characters" + _reason(skew, uses)
     match kind:
         case "integer":

@@ -23,7 +23,7 @@ _RUNNABLE = frozenset(
 # A session that pauses longer is idle.
 _IDLE_US = 60_000_000
 # Between two executions of a loop, an application does little.
-_LOOP_US = 5_000
+_LOOP_US = 20_000
 
 
 @dataclass
@@ -175,7 +175,8 @@ class _Recognizer:
             if session is None:
                 session = self._sessions[number] = _Session()
             each = _Executed(statement, start, duration or 0, error is not None, values, count)
-            self._result.duration_ns += each.duration_ns
+            if self._trace.header.ordered or not self._controls[statement]:
+                self._result.duration_ns += each.duration_ns
             if session.open and transaction != session.transaction:
                 # A new transaction began without an end of the last one.
                 self._result.failed += 1

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 from dbdyno.base.errors import InputError
 from dbdyno.base.numbers import figure, percent, whole
@@ -25,13 +26,13 @@ _MOST_REPEATS = 20
 # A transaction with a smaller share of the time, and of all transactions, is left out.
 _RARE = 0.001
 # A client's and the network's own time is no pause.
-_LEAST_PAUSE_US = 500
+_LEAST_PAUSE_US = 1000
 _COARSE_US = 100_000
 _LONGEST_PAUSE_US = 3_600_000_000
 _EQUAL_SHARE = 0.98
 _FEWEST_EQUAL = 5
 _FEWEST_DIFFERENT = 3
-_SHOWN = 60
+_SHOWN_LEFT_OUT = 160
 _LEFT_OUT = 8
 _LEAST_RUN = 3
 # Pauses whose standard deviation is a smaller part of their mean are equal.
@@ -40,19 +41,27 @@ _REGULAR = 0.3
 
 @dataclass(frozen=True)
 class Workload:
-    """A .sql file. ``clients``: sessions that were busy on average, rounded up; ``covered``: its share of the time."""
+    """A .sql file for an engine.
+
+    ``clients``: sessions that were busy on average, rounded up; ``covered``: its share ``of`` the recorded time, or of
+    the statements; ``names``: the numbers of the trace's statements by their names in the file.
+    """
 
     text: str
+    engine: str
     clients: int
     covered: float
+    of: str
     transactions: int
+    names: Mapping[str, int]
 
 
 @dataclass
 class _Names:
-    """Gives each thing of a file a name of its own."""
+    """Gives each thing of a file a name of its own. ``statements``: the numbers of statements by name."""
 
     used: Counter[str] = field(default_factory=Counter)
+    statements: dict[str, int] = field(default_factory=dict)
 
     def unique(self, name: str) -> str:
         self.used[name] += 1
@@ -72,14 +81,21 @@ class WorkloadWriter:
     think: bool = True
     top: int = 50
 
-    def write(self, units: Units) -> Workload:
-        """Write the transactions with the largest shares of time. Raises InputError if there are none."""
+    def write(self, units: Units, rejected: Mapping[int, str] = MappingProxyType({})) -> Workload:
+        """Write the transactions with the largest shares of time. Raises InputError if there are none.
+
+        ``rejected``: why the database rejects statements, by number; transactions with them are left out.
+        """
         names = _Names()
         left_out = units.left_out.copy()
         parsed = {slot.statement: self._parsed(slot.statement) for each in units.units for slot in each.slots}
         chosen: list[Unit] = []
         statements, executed = 0, sum(each.count for each in units.units)
         for unit in units.units:
+            wrong = next((slot.statement for slot in unit.slots if slot.statement in rejected), None)
+            if wrong is not None:
+                left_out[f"{self.texts[wrong]}` and its transaction, rejected: `{rejected[wrong]}"] += unit.count
+                continue
             size = sum(len(item.slots) * _repeats(item) for item in unit.items)
             is_rare = unit.duration_ns <= _RARE * units.duration_ns and unit.count <= _RARE * executed
             if is_rare or len(chosen) >= self.top or statements + size > _MOST_STATEMENTS:
@@ -95,7 +111,9 @@ class WorkloadWriter:
         done = sum(each.duration_ns for each in chosen)
         covered = done / units.duration_ns if units.duration_ns else total / max(self.header.statements, 1)
         head = list(self._head(units, total, clients, covered, left_out))
-        return Workload("\n".join([*head, *body]) + "\n", clients, covered, len(chosen))
+        of = "time" if units.duration_ns else "statements"
+        text = "\n".join([*head, *body]) + "\n"
+        return Workload(text, self.header.engine, clients, covered, of, len(chosen), names.statements)
 
     def _parsed(self, statement: int) -> Parsed:
         return parse_uses(self.texts[statement], self.header.engine)
@@ -120,7 +138,7 @@ class WorkloadWriter:
         if units.failed:
             yield f"-- Left out: {whole(units.failed)} transactions that failed or did not end."
         for text, count in left_out.most_common(_LEFT_OUT):
-            yield f"-- Left out: {whole(count)} times `{shortened(text, _SHOWN)}`"
+            yield f"-- Left out: {whole(count)} times `{shortened(' '.join(text.split()), _SHOWN_LEFT_OUT)}`"
         yield ""
 
     def _unit(self, unit: Unit, total: int, names: _Names, parsed: dict[int, Parsed]) -> Iterator[str]:
@@ -129,7 +147,7 @@ class WorkloadWriter:
         yield f"-- Recorded {whole(unit.count)} times{mean}."
         yield f"-- weight: {_weight(100 * unit.count / total)}"
         if unit.mean_run >= _LEAST_RUN:
-            yield f"-- An N+1 loop: executed {figure(unit.mean_run)} times in a row on average."
+            yield f"-- Perhaps an N+1 loop: executed {figure(unit.mean_run)} times in a row on average."
         if unit.is_transaction:
             yield f"-- transaction: {transaction}"
         if self.think:
@@ -148,6 +166,7 @@ class WorkloadWriter:
                         yield from self._pause_before(slot)
                     is_first = False
                     name = names.unique(parsed[slot.statement].name) if unit.is_transaction else transaction
+                    names.statements[name] = slot.statement
                     yield f"-- name: {name}"
                     named, lines = parameters.of(slot, iteration)
                     yield from lines
@@ -159,10 +178,10 @@ class WorkloadWriter:
         yield ""
 
     def _with_names(self, text: str, names: Sequence[str]) -> str:
-        """Write the names of parameters instead of each `?`."""
+        """Write parameters instead of each `?`."""
         pieces, start = [], 0
         for each, name in zip(engine_of(self.header.engine).placeholders(text), names, strict=False):
-            pieces += [text[start : each.start], f":{name}"]
+            pieces += [text[start : each.start], name]
             start = each.end
         return "".join([*pieces, text[start:]])
 
@@ -200,7 +219,7 @@ class _Parameters:
         self._looped: set[int] = set()
         self._names: dict[tuple[int, int, int], str] = {}
         self._used: Counter[str] = Counter(MIX_FACTORS)
-        self._known: dict[tuple[int, int], Chosen] = {}
+        self._chosen: dict[tuple[int, int], Chosen] = {}
         self._declared: set[str] = set()
         numbered: list[tuple[int, int]] = []
         for item in unit.items:
@@ -218,20 +237,24 @@ class _Parameters:
                         self._looped.add(id(slot))
 
     def of(self, slot: Slot, iteration: int) -> tuple[list[str], list[str]]:
-        """Return the names of a statement's parameters, and the lines that give their values."""
-        names, lines = [], []
+        """Return what to write for each value of a statement, and the lines that give the parameters' values."""
+        written, lines = [], []
         for place, counts in enumerate(slot.values):
+            own = self._chosen.setdefault((id(slot), place), self._chooser.choose(self._uses[id(slot), place], counts))
+            if own.form == "itself":
+                written.append(self._uses[id(slot), place].column)
+                continue
             origin = self._origin[id(slot), place]
+            chosen = self._chosen.get(origin, own)
             turn = iteration if origin[0] in self._looped else 0
             name = self._name(origin, turn)
-            names.append(name)
+            written.append(self._chooser.as_string(f":{name}") if own.form == "string" else f":{name}")
             if name not in self._declared:
                 self._declared.add(name)
-                chosen = self._choose(origin, counts)
                 if iteration == 0:
                     lines.append(f"-- `{name}`: {chosen.because}")
                 lines.append(f"-- :{name} = {chosen.words}")
-        return names, lines
+        return written, lines
 
     def _name(self, origin: tuple[int, int], turn: int) -> str:
         key = (*origin, turn)
@@ -249,11 +272,6 @@ class _Parameters:
         name = f"{base}_{self._used[base]}"
         self._used[name] += 1
         return name
-
-    def _choose(self, origin: tuple[int, int], counts: Counts) -> Chosen:
-        if origin not in self._known:
-            self._known[origin] = self._chooser.choose(self._uses[origin], counts)
-        return self._known[origin]
 
 
 def _equal_to(slot: Slot, place: int, counts: Counts) -> int | None:

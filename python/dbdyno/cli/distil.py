@@ -1,0 +1,104 @@
+"""`dbdyno distil`, and traces as files of statements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from dbdyno.base.console import Console
+from dbdyno.base.errors import InputError
+from dbdyno.base.numbers import percent
+from dbdyno.engines import engine_of
+from dbdyno.engines.url import parse_url
+from dbdyno.experiment.distil.parameters import Chooser, ColumnFacts, Describe
+from dbdyno.experiment.distil.units import recognize
+from dbdyno.experiment.distil.workload import Workload, WorkloadWriter
+from dbdyno.experiment.mix import mix_experiment
+from dbdyno.experiment.queries import queries_experiment, read_queries, read_statements
+from dbdyno.model.plan.system import SystemSpec
+from dbdyno.report.export import check_writable, write_text
+from dbdyno.run.column_samples import column_facts
+from dbdyno.run.plan_tries import rejected_statements, statement_cells
+from dbdyno.run.provisioners import Provisioners
+from dbdyno.run.questions import questions
+from dbdyno.trace.reading import open_trace
+from dbdyno.trace.values import known_key
+
+
+@dataclass(frozen=True)
+class DistilOptions:
+    """How to make a workload. ``think``: with the pauses of clients; ``top``: at most so many transactions."""
+
+    directory: str | None = None
+    think: bool = True
+    top: int = 50
+
+
+def distil_trace(file: str, output: str, systems: Sequence[str], options: DistilOptions) -> None:
+    """Write the workload of a trace to a .sql file. Raises DbdynoError."""
+    if not output.lower().endswith(".sql"):
+        raise InputError(f"--output {output}", "its name does not end in `.sql`", "name a .sql file")
+    check_writable(output, "--output")
+    if len(systems) > 1:
+        raise InputError("--system", "several systems are named", "name the database that the application used")
+    workload = distilled(file, systems[0] if systems else None, options)
+    # What was written must be what `dbdyno run --mix` reads.
+    statements = read_statements(workload.text, output, workload.engine)
+    mix_experiment(statements, {}, output, workload.engine)
+    write_text(output, workload.text)
+    number = f"{workload.transactions} {'transaction' if workload.transactions == 1 else 'transactions'}"
+    console = Console()
+    console.print(f"{output}: {number}, {percent(workload.covered)} of the recorded {workload.of}", soft_wrap=True)
+    shown = parse_url(systems[0]).name if systems else "URL"
+    console.print(f"dbdyno run {output} --mix --clients {workload.clients} --system {shown}", soft_wrap=True)
+
+
+def distilled(file: str, url: str | None, options: DistilOptions) -> Workload:
+    """Make the workload of a trace. ``url``: the database of the application, if it is known. Raises DbdynoError."""
+    trace = open_trace(Path(file))
+    engine = trace.header.engine
+    system = None if url is None else parse_url(url)
+    if system is not None and system.engine != engine:
+        problem = f"the trace has statements of {engine_of(engine).title}"
+        raise InputError(f"--system {url}", problem, "name a database of this engine")
+    units = recognize(trace)
+    with _database(system, options.directory) as describe:
+        chooser = Chooser(describe, known_key(Path(file)), engine_of(engine).grammar)
+        writer = WorkloadWriter(trace.header, trace.texts, chooser, file, options.think, options.top)
+        workload = writer.write(units)
+    if system is None:
+        return workload
+    rejected = _rejected(workload, system, options.directory, file)
+    return writer.write(units, {workload.names[name]: words for name, words in rejected.items()})
+
+
+def _rejected(workload: Workload, system: SystemSpec, directory: str | None, place: str) -> Mapping[str, str]:
+    """Return why the database rejects statements, by name. They are prepared, but not executed."""
+    queries = read_queries(workload.text, place, workload.engine)
+    nulls = {name: "null" for each in queries for name in each.parameters}
+    experiment = queries_experiment(queries, nulls, place, workload.engine)
+    with Provisioners(directory, allow_writes=True) as provisioners:
+        return rejected_statements(statement_cells(experiment, system, [each.name for each in queries]), provisioners)
+
+
+@contextmanager
+def _database(system: SystemSpec | None, directory: str | None) -> Iterator[Describe | None]:
+    """Provide a function that describes columns of the database; None without one. Raises DbdynoError."""
+    if system is None:
+        yield None
+        return
+    with questions(system, directory) as answer:
+        yield _describing(answer, system.engine)
+
+
+def _describing(answer: Callable[[str], str | None], engine: str) -> Describe:
+    known: dict[tuple[str, str], ColumnFacts | None] = {}
+
+    def describe(table: str, column: str) -> ColumnFacts | None:
+        if (table, column) not in known:
+            known[table, column] = column_facts(answer, engine, table, column)
+        return known[table, column]
+
+    return describe

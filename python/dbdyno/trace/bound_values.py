@@ -1,0 +1,32 @@
+"""The values of a statement: its literals, and its bound parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dbdyno.trace.fingerprint import Bound, Fingerprint
+from dbdyno.trace.values import UNKNOWN, Values
+
+_MISSING = object()
+
+
+def bound_values(
+    fingerprint: Fingerprint, values: Values, parameters: Sequence[Any] | Mapping[str, Any] | None
+) -> list[str]:
+    """Return the values of a statement as a trace has them; ``unknown`` for a parameter whose value isn't known."""
+    made = []
+    for each in fingerprint.values:
+        if not isinstance(each, Bound):
+            made.append(values.of_literal(each.text))
+            continue
+        found = _parameter(each, parameters)
+        made.append(UNKNOWN if found is _MISSING else values.of(found))
+    return made
+
+
+def _parameter(bound: Bound, parameters: Sequence[Any] | Mapping[str, Any] | None) -> Any:
+    if isinstance(parameters, Mapping):
+        return parameters.get(bound.name, _MISSING)
+    at = int(bound.name) - 1 if bound.name.isdigit() else bound.at
+    return parameters[at] if parameters is not None and 0 <= at < len(parameters) else _MISSING

@@ -1,0 +1,175 @@
+"""Record the statements of SQLAlchemy and Django, by their own interfaces for such hooks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from time import perf_counter_ns, time_ns
+from typing import Any
+
+from dbdyno.trace.recorded import Recorded, error_of
+from dbdyno.trace.recorder import Recorder, new_session
+
+_KEY = "dbdyno.trace"
+
+
+def _rows(cursor: Any) -> int | None:
+    count = getattr(cursor, "rowcount", None)
+    return count if isinstance(count, int) and count >= 0 else None
+
+
+def _plain(text: str, parameters: Any) -> str:
+    """Undo the doubled percent signs of drivers whose placeholders begin with one."""
+    return text.replace("%%", "%") if parameters and "%%" in text else text
+
+
+class SqlalchemyHook:
+    """Listens to an engine of SQLAlchemy. A commit lasts until the connection is used, or returned, again."""
+
+    def __init__(self, engine: Any, recorder: Recorder) -> None:
+        from sqlalchemy import event
+
+        self._recorder = recorder
+        target = getattr(engine, "sync_engine", engine)
+        for name in ("before_cursor_execute", "after_cursor_execute", "handle_error", "begin", "commit", "rollback"):
+            event.listen(target, name, getattr(self, name))
+        event.listen(target.pool, "reset", lambda _dbapi, record, _state: self._returned(record))
+        event.listen(target.pool, "checkin", lambda _dbapi, record: self._returned(record))
+
+    def before_cursor_execute(self, conn: Any, *_further: Any) -> None:
+        """Begin a statement."""
+        state = self._state(conn.info)
+        state["begun"] = (time_ns(), perf_counter_ns())
+
+    def after_cursor_execute(self, conn: Any, cursor: Any, sql: str, values: Any, _context: Any, many: bool) -> None:
+        """Record a statement; of several executions with one call, each."""
+        state = self._state(conn.info)
+        begun = state.pop("begun", None)
+        if begun is None:
+            return
+        duration = perf_counter_ns() - begun[1]
+        executions = list(values) if many else [values]
+        share = duration // max(len(executions), 1)
+        rows = None if many else _rows(cursor)
+        for number, each in enumerate(executions):
+            start = begun[0] + number * share
+            self._recorder.record(Recorded(state["session"], _plain(sql, each), each, start, share, rows))
+
+    def handle_error(self, context: Any) -> None:
+        """Record a statement that failed."""
+        if context.connection is None or context.statement is None:
+            return
+        state = self._state(context.connection.info)
+        start, begun = state.pop("begun", (time_ns(), perf_counter_ns()))
+        code = error_of(context.original_exception)
+        values = context.parameters
+        text = _plain(context.statement, values)
+        duration = perf_counter_ns() - begun
+        self._recorder.record(Recorded(state["session"], text, values, start, duration, None, code))
+
+    def begin(self, conn: Any) -> None:
+        """Record that a transaction begins; the driver sends that with the next statement."""
+        self._control(conn, "begin")
+
+    def rollback(self, conn: Any) -> None:
+        """Record a rollback."""
+        self._control(conn, "rollback")
+
+    def commit(self, conn: Any) -> None:
+        """Begin a commit."""
+        if _is_autocommit(conn):
+            return
+        state = self._state(conn.info)
+        state["commit"] = (time_ns(), perf_counter_ns())
+
+    def _control(self, conn: Any, verb: str) -> None:
+        if not _is_autocommit(conn):
+            state = self._state(conn.info)
+            self._recorder.record(Recorded(state["session"], verb, None, time_ns(), 0))
+
+    def _returned(self, record: Any) -> None:
+        if record is not None and _KEY in record.info:
+            self._state(record.info)
+
+    def _state(self, info: Any) -> Any:
+        """Return the state of a connection, and record a commit that has ended."""
+        state = info.get(_KEY)
+        if state is None:
+            state = info[_KEY] = {"session": new_session()}
+        committed = state.pop("commit", None)
+        if committed is not None:
+            duration = perf_counter_ns() - committed[1]
+            self._recorder.record(Recorded(state["session"], "commit", None, committed[0], duration))
+        return state
+
+
+def _is_autocommit(conn: Any) -> bool:
+    return bool(conn.get_execution_options().get("isolation_level") == "AUTOCOMMIT")
+
+
+class DjangoHook:
+    """Wraps the statements of Django's connections, of those that are opened later, too."""
+
+    def __init__(self, make_recorder: Callable[[str], Recorder]) -> None:
+        connections = import_module("django.db").connections
+        connection_created = import_module("django.db.backends.signals").connection_created
+        self._make_recorder = make_recorder
+        connection_created.connect(self._created, weak=False)
+        for each in connections.all(initialized_only=True):
+            self._created(connection=each)
+
+    def _created(self, connection: Any, **_further: Any) -> None:
+        if not any(isinstance(each, _DjangoConnection) for each in connection.execute_wrappers):
+            recorder = self._make_recorder(connection.vendor)
+            connection.execute_wrappers.append(_DjangoConnection(connection, recorder))
+
+
+class _DjangoConnection:
+    def __init__(self, connection: Any, recorder: Recorder) -> None:
+        self._connection = connection
+        self._recorder = recorder
+        self._session = new_session()
+        self._is_open = False
+        connection._commit = self._wrapped("commit", connection._commit)
+        connection._rollback = self._wrapped("rollback", connection._rollback)
+
+    def _wrapped(self, verb: str, original: Callable[[], Any]) -> Callable[[], Any]:
+        def end() -> Any:
+            start, begun = time_ns(), perf_counter_ns()
+            try:
+                return original()
+            finally:
+                if self._is_open:
+                    self._is_open = False
+                    self._add(verb, None, start, perf_counter_ns() - begun)
+
+        return end
+
+    def __call__(self, execute: Any, sql: Any, params: Any, many: bool, context: Any) -> Any:
+        text = str(sql)
+        start, begun = time_ns(), perf_counter_ns()
+        if text[:5].lower() == "begin":
+            self._is_open = True
+        elif not self._is_open and self._connection.in_atomic_block:
+            self._is_open = True
+            self._add("begin", None, start, 0)
+        try:
+            result = execute(sql, params, many, context)
+        except BaseException as error:
+            self._add(_plain(text, params), params, start, perf_counter_ns() - begun, error=error_of(_cause(error)))
+            raise
+        executions = list(params) if many and isinstance(params, list | tuple) else [params]
+        share = (perf_counter_ns() - begun) // max(len(executions), 1)
+        rows = None if many else _rows(context.get("cursor"))
+        for each in executions:
+            self._add(_plain(text, each), each, start, share, rows=rows)
+        return result
+
+    def _add(
+        self, text: str, parameters: Any, start: int, duration: int, rows: int | None = None, error: str | None = None
+    ) -> None:
+        self._recorder.record(Recorded(self._session, text, parameters, start, duration, rows, error))
+
+
+def _cause(error: BaseException) -> BaseException:
+    return error.__cause__ or error

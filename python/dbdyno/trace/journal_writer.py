@@ -1,0 +1,53 @@
+"""Write a journal. The recorder's thread imports this when it first writes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from dbdyno.engines.lookup import engine_named
+from dbdyno.trace.bound_values import bound_values
+from dbdyno.trace.fingerprint import Fingerprints
+from dbdyno.trace.header import Failures, Header
+from dbdyno.trace.journal import packed
+from dbdyno.trace.recorded import Recorded
+from dbdyno.trace.values import Values, trace_key
+
+
+class JournalWriter:
+    """Appends the statements of a process to a journal, as fingerprints with written values."""
+
+    def __init__(self, path: Path, engine: str, *, keep: bool) -> None:
+        name = engine_named(engine) or engine
+        self._values = Values(None if keep else trace_key(path))
+        self._fingerprints = Fingerprints(name)
+        self._header = Header(name, "the application", self._values.kept)
+        self._path = path
+        self._failures = Failures()
+
+    def write(self, batch: Sequence[Recorded], dropped: int, process: str) -> None:
+        """Append a member. Raises OSError, also if only a part of it was written."""
+        lines: list[Any] = []
+        numbers: dict[str, int] = {}
+        for each in batch:
+            made = self._fingerprints.of(each.text)
+            text = self._failures.text(made.text, each.error)
+            if text not in numbers:
+                numbers[text] = len(numbers)
+                lines.append(["text", numbers[text], text])
+            values = bound_values(made, self._values, each.parameters)
+            times = each.start_ns // 1000, each.duration_ns
+            lines.append([each.session, numbers[text], *times, each.rows, each.error, None, values])
+        self._header.dropped = dropped
+        content = packed(self._header, process, lines)
+        # One write() appends the member as a whole, whichever other processes append to the journal, too.
+        descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            size = os.fstat(descriptor).st_size
+            if os.write(descriptor, content) < len(content):
+                os.truncate(self._path, size)
+                raise OSError("no space left")
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,28 @@
+"""An execution as an application's thread hands it over to the recorder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+
+class Recorded(NamedTuple):
+    """An execution, as the application's thread hands it over."""
+
+    session: int
+    text: str
+    parameters: Sequence[Any] | Mapping[str, Any] | None
+    start_ns: int
+    duration_ns: int | None
+    rows: int | None = None
+    error: str | None = None
+
+
+def error_of(error: BaseException) -> str:
+    """Return the code of a driver's error, or its class; never its message."""
+    for name in ("sqlstate", "pgcode", "sqlite_errorname"):
+        code = getattr(error, name, None)
+        if isinstance(code, str):
+            return code
+    first = error.args[0] if error.args else None
+    return str(first) if isinstance(first, int) else type(error).__name__

@@ -1,0 +1,144 @@
+"""From a recording to a workload that runs, by the command line, and without the values of the application."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+import dbdyno.trace
+from conftest import Cli
+
+# Personal data, in all places where an application puts some.
+SECRETS = ("Bob Miller", "bob@example.com", "4111111111111111", "tok_9f8e7d6c5b", "0612345678", "bobs_app", "s3cr3tpw")
+STATEMENTS = (
+    "select * from users where name = 'Bob Miller'",
+    'select * from users where mail = "bob@example.com"',
+    "select * from users where card = 4111111111111111 -- for bob@example.com",
+    "/* tok_9f8e7d6c5b */ select * from users where token = 'tok_9f8e7d6c5b'",
+    "select * from users where mail = bob@example.com",
+    "insert into users (name, phone) values ('Bob Miller', '0612345678')",
+    "set application_name = bobs_app",
+    "create user bob password 's3cr3tpw'",
+    "select 'tok_9f8e7d6c5b",
+    "select 'Bob Miller' as x; select 'bob@example.com'",
+)
+
+
+@pytest.fixture
+def shop(cli: Cli) -> Path:
+    path = Path(cli.directory) / "shop.db"
+    with closing(sqlite3.connect(path)) as made:
+        made.execute("create table users (id integer primary key, name text, mail text unique)")
+        made.executemany("insert into users (name, mail) values (?, ?)", ((f"n{i}", f"m{i}@x") for i in range(500)))
+        made.commit()
+    with closing(dbdyno.trace.sqlite(sqlite3.connect(path), path.with_name("day.trace"))) as made:
+        for number in range(40):
+            found = made.execute("select id from users where mail = ?", (f"m{number % 9}@x",)).fetchall()
+            made.execute("insert into users (name, mail) values ('new', ?)", (f"new{number}@example.com",))
+            made.execute("update users set name = 'Bob Miller' where id = ?", found[0])
+            made.commit()
+    dbdyno.trace.flush()
+    return path
+
+
+def test_a_recorded_application_runs_as_a_workload(cli: Cli, shop: Path) -> None:
+    shown = cli("trace", "show", "day.trace", "--json", "trace.json")
+    assert "the application, 200 statements of 1 session" in shown
+    assert "40 transactions; no values, only keyed hashes" in shown
+    document = json.loads((cli.directory / "trace.json").read_text())
+    assert document["header"]["statements"] == 200
+    assert sum(each["share"] for each in document["statements"]) == pytest.approx(1)
+    told = cli("distil", "day.trace", "-o", "my.sql", "--system", "sqlite:shop.db")
+    assert "dbdyno run my.sql --mix --clients 1 --system sqlite:shop.db" in told
+    text = (cli.directory / "my.sql").read_text()
+    assert "-- :mail = @mail of users zipf" not in text
+    assert "('dbdyno-' || CAST(CAST(:mail" in text
+    assert "example.com" not in text
+    assert "Bob" not in text
+    options = ("--mix", "--set", "seconds=0.3", "--rounds", "1", "--json", "out.json", "--report", "out.html")
+    cli("run", "my.sql", "--system", "sqlite:shop.db?synchronous=off", *options)
+    (cell,) = json.loads((cli.directory / "out.json").read_text())["cells"]
+    counts = {each["name"]: each["count"] for each in cell["operations"]}
+    assert counts["insert users"] == counts["update users"] > 0
+    assert "m3@x" not in (cli.directory / "out.html").read_text()
+
+
+def test_statements_of_a_trace_are_measured(cli: Cli, shop: Path) -> None:
+    told = cli("queries", "day.trace", "--system", f"sqlite:{shop.name}", "--budget", "2s", "--no-try-indexes")
+    assert "insert users" in told
+    assert "select users" in told
+
+
+def test_statements_that_the_database_rejects_are_left_out(cli: Cli, shop: Path) -> None:
+    with closing(dbdyno.trace.sqlite(sqlite3.connect(":memory:"), shop.with_name("day.trace"))) as made:
+        made.executescript("create table gone (a)")
+        for _ in range(30):
+            made.execute("select a from gone where a = 1").fetchall()
+    dbdyno.trace.flush()
+    cli("distil", "day.trace", "-o", "my.sql", "--system", "sqlite:shop.db")
+    text = (cli.directory / "my.sql").read_text()
+    assert "-- Left out: 30 times `select a from gone where a = ?` and its transaction, rejected: `" in text
+    assert "no such table: gone" in text
+
+
+def log(directory: Path) -> None:
+    with (directory / "pg.csv").open("w", newline="") as file:
+        lines = csv.writer(file, lineterminator="\n")
+        for number, text in enumerate(STATEMENTS * 3):
+            time = f"2026-11-28 10:00:{number:02}.500 UTC"
+            head = [time, "Bob Miller", "shop", "11", "bob@example.com", "a.b", "1", "SELECT", time, "3/1", "0"]
+            message = f"duration: 1.000 ms  statement: {text}"
+            end = ["", "", "bobs_app", "", "", "0"]
+            # PostgreSQL rejects these.
+            if "= bob@" not in text and '= "bob@' not in text:
+                lines.writerow([*head, "LOG", "00000", message, "parameters: $1 = 'tok_9f8e7d6c5b'", *[""] * 5, *end])
+            wrong = ["ERROR", "42P01", 'value "Bob Miller" is wrong', "Key (0612345678)", *[""] * 4, text]
+            lines.writerow([*head, *wrong, *end])
+
+
+def test_no_personal_data_is_left(cli: Cli) -> None:
+    log(cli.directory)
+    written = cli("capture", "--from-log", "pg.csv", "-o", "day.trace")
+    written += cli("trace", "show", "day.trace", "--json", "trace.json")
+    written += cli("distil", "day.trace", "-o", "my.sql")
+    files = ("day.trace", "trace.json", "my.sql")
+    content = written.encode() + b"".join((cli.directory / each).read_bytes() for each in files)
+    # Parquet compresses its pages, so look at its values, too.
+    from pyarrow import parquet
+
+    content += str(parquet.read_table(cli.directory / "day.trace").to_pylist()).encode()
+    for secret in SECRETS:
+        assert secret.encode() not in content, secret
+    assert b"Bob" not in content
+    kept = cli("capture", "--from-log", "pg.csv", "-o", "kept.trace", "--values", "keep")
+    assert "keyed hashes" not in kept
+    assert "values are kept" in cli("trace", "show", "kept.trace")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("capture", "-o", "x.trace"), "capture: give one source to record from; give `--from-log FILE`"),
+        (("capture", "-o", "x.trace", "--from-log", "no.csv"), "no.csv: cannot read the log: no such file"),
+        (
+            ("capture", "-o", "x.trace", "--from-statistics", "sqlite:x.db"),
+            "not a server with statistics of statements",
+        ),
+        (("trace", "show", "no.trace"), "no.trace: cannot read the trace: no such file"),
+        (("distil", "no.trace", "-o", "my.toml"), "its name does not end in `.sql`"),
+    ],
+)
+def test_wrong_arguments(cli: Cli, arguments: tuple[str, ...], words: str) -> None:
+    assert words in cli(*arguments, code=2)
+    assert not (cli.directory / "x.trace").exists()
+
+
+def test_a_trace_and_its_database_are_of_one_engine(cli: Cli, shop: Path) -> None:
+    told = cli("distil", "day.trace", "-o", "my.sql", "--system", "duckdb:", code=2)
+    assert "the trace has statements of SQLite; name a database of this engine" in told
+    assert shop.exists()

@@ -1,0 +1,182 @@
+"""Workloads from traces: transactions, loops, weights, pauses and the values of parameters."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbdyno.base.errors import InputError
+from dbdyno.experiment.distil.parameters import Chooser, ColumnFacts
+from dbdyno.experiment.distil.skew import distinct_values, fitted_skew
+from dbdyno.experiment.distil.units import Counts, loops, recognize
+from dbdyno.experiment.distil.uses import Use, parse_uses
+from dbdyno.experiment.distil.workload import Workload, WorkloadWriter
+from dbdyno.experiment.mix import mix_experiment
+from dbdyno.experiment.queries import read_statements
+from dbdyno.trace.header import Header
+from dbdyno.trace.parquet import Execution, TraceWriter
+from dbdyno.trace.reading import open_trace
+from dbdyno.trace.values import Values
+
+
+@given(st.lists(st.integers(0, 3), max_size=40))
+def test_loops_describe_their_sequence(sequence: list[int]) -> None:
+    found = loops(sequence)
+    assert [each for body, repeats in found for each in body * repeats] == sequence
+
+
+def test_loops_are_found() -> None:
+    assert loops([1, 2, 2, 2, 3]) == [((1,), 1), ((2,), 3), ((3,), 1)]
+    assert loops([1, 2, 3, 2, 3, 2, 3, 4]) == [((1,), 1), ((2, 3), 3), ((4,), 1)]
+
+
+@pytest.mark.parametrize("exponent", [0.0, 0.7, 1.2])
+def test_skew_of_zipf_distributions(exponent: float) -> None:
+    random = np.random.default_rng(3)
+    weights = np.arange(1, 1001, dtype=float) ** -exponent
+    draws = (np.bincount(random.choice(1000, 3000, p=weights / weights.sum())) for _ in range(20))
+    found = [fitted_skew([int(each) for each in counts if each], 1000) for counts in draws]
+    if exponent == 0:
+        assert sum(each is None for each in found) >= 18
+        return
+    known = [each for each in found if each is not None]
+    assert np.mean([each.exponent for each in known]) == pytest.approx(exponent, abs=0.05)
+    assert sum(each.low <= exponent <= each.high for each in known) >= 17
+
+
+def test_unused_values_are_estimated() -> None:
+    random = np.random.default_rng(3)
+    counts = [int(each) for each in np.bincount(random.integers(0, 1000, 1000)) if each]
+    assert distinct_values(counts) == pytest.approx(1000, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "uses"),
+    [
+        (
+            "select * from orders o join users u on u.id = o.user_id where u.mail = ? and o.id in (?, ?) limit ?",
+            "select orders",
+            [Use("equals", "users", "mail"), *[Use("equals", "orders", "id")] * 2, Use("limit")],
+        ),
+        (
+            "update t set a = ?, b = b + ? where id = ?",
+            "update t",
+            [Use("set", "t", "a"), Use(), Use("equals", "t", "id")],
+        ),
+        (
+            'insert into shop.t (a, "B c") values (?, ?), (?, ?)',
+            "insert t",
+            [Use("inserted", "shop.t", "a"), Use("inserted", "shop.t", '"B c"')] * 2,
+        ),
+        ("delete from t where a between ? and ? and b like ?", "delete t", None),
+        ("select sum(a) from t where b > (select max(c) from u where d = ?)", "select t", [Use("equals", "u", "d")]),
+        ("select ? from from", "select", [Use()]),
+    ],
+)
+def test_uses_of_parameters(text: str, name: str, uses: list[Use] | None) -> None:
+    parsed = parse_uses(text, "postgresql")
+    assert parsed.name == name
+    expected = [*[Use("range", "t", "a")] * 2, Use("pattern", "t", "b")] if uses is None else uses
+    assert parsed.uses == expected
+
+
+VALUES = Values(b"k" * 32)
+
+
+def trace(path: Path, kept: bool = False) -> None:
+    """A shop: 30 checkouts with a loop of three updates, 90 lookups, a failure, and a statement of an administrator."""
+    values = Values(None) if kept else VALUES
+    with TraceWriter(path, Header("sqlite", "test", values.kept)) as writer:
+        at = 1_700_000_000_000_000
+
+        def add(text: str, *parameters: object, error: str | None = None, pause_us: int = 0) -> None:
+            nonlocal at
+            at += pause_us
+            written = [values.of(each) for each in parameters]
+            writer.add(1, text, Execution(at, 100_000, 1, error, None, written))
+            at += 100
+
+        for number in range(30):
+            add("begin", pause_us=50_000)
+            add("insert into orders (customer, total) values (?, ?)", number % 7, number * 10 + 1000)
+            for item in range(3):
+                add("update items set stock = stock - ? where id = ?", 1, number + item, pause_us=2_000)
+            add("update customers set spent = spent + ? where id = ?", number * 10 + 1000, number % 7)
+            add("commit")
+            for _ in range(3):
+                add("select name from customers where mail = ?", f"{number % 5}@example.com")
+        add("begin")
+        add("insert into orders (customer, total) values (?, ?)", 1, 2, error="SQLITE_BUSY")
+        add("rollback")
+        add("create user")
+
+
+def distilled(path: Path, chooser: Chooser, **options: bool) -> Workload:
+    opened = open_trace(path)
+    units = recognize(opened)
+    return WorkloadWriter(opened.header, opened.texts, chooser, str(path), **options).write(units)
+
+
+def test_a_workload_has_the_transactions_of_its_trace(tmp_path: Path) -> None:
+    path = tmp_path / "shop.trace"
+    trace(path)
+    made = distilled(path, Chooser(None, None))
+    assert "-- weight: 25\n-- transaction: insert orders and others\n" in made.text
+    assert "-- weight: 75\n" in made.text
+    assert "-- An N+1 loop: repeated 3 times.\n" in made.text
+    assert made.text.count("update items set") == 3
+    # The total of the order and of the customer are the same parameter.
+    assert "values (:customer, :total);" in made.text
+    assert "set spent = spent + :total where id = :customer;" in made.text
+    assert made.text.count("-- think: 2ms") == 3
+    assert "-- think: exp(16" in made.text
+    assert "-- Left out: 1 transactions that failed or did not end." in made.text
+    assert "-- Left out: 1 times `create user`" in made.text
+    mix_experiment(read_statements(made.text, "x.sql", "sqlite"), {}, "x.sql", "sqlite")
+    assert "think: 2ms" not in distilled(path, Chooser(None, None), think=False).text
+
+
+def test_values_come_from_the_database(tmp_path: Path) -> None:
+    path = tmp_path / "shop.trace"
+    trace(path)
+    facts = {
+        ("orders", "customer"): ColumnFacts(30, 0, 6, [0, 1, 2, 3, 4, 5, 6] * 4, unique=False, foreign=True),
+        ("items", "id"): ColumnFacts(5000, 1, 5000, list(range(1, 1001)), unique=True),
+        ("customers", "mail"): ColumnFacts(7, None, None, [f"{each}@example.com" for each in range(7)], unique=True),
+        ("orders", "total"): ColumnFacts(3, 1, 100, [1, 50, 100], unique=True),
+    }
+    chooser = Chooser(lambda table, column: facts.get((table, column)), b"k" * 32)
+    text = distilled(path, chooser).text
+    assert "-- :customer = @customer of orders\n" in text
+    assert "-- :id = 1..5000 zipf" in text
+    assert "-- `mail`: 100% of the recorded values are in customers.mail" in text
+    assert "-- :mail = @mail of customers" in text
+    assert "-- :total = 101..2147483647\n" in text
+
+
+def test_kept_values_are_written(tmp_path: Path) -> None:
+    path = tmp_path / "shop.trace"
+    trace(path, kept=True)
+    text = distilled(path, Chooser(None, None)).text
+    assert "'0@example.com'" in text
+    assert "-- :total = 1000..1290" in text
+
+
+def test_columns_without_equal_values_get_new_ones() -> None:
+    unique = ColumnFacts(7, None, None, ["a", "b"], unique=True)
+    chooser = Chooser(lambda _table, _column: unique, None, "mysql")
+    assert chooser.choose(Use("inserted", "users", "name"), Counts()).form == "string"
+    assert chooser.choose(Use("set", "users", "name"), Counts()).form == "itself"
+    assert chooser.as_string(":n") == "(CONCAT('dbdyno-', CAST(CAST(:n AS SIGNED) AS CHAR)))"
+
+
+def test_a_trace_without_statements_is_no_workload(tmp_path: Path) -> None:
+    path = tmp_path / "x.trace"
+    with TraceWriter(path, Header("sqlite", "test")) as writer:
+        writer.add(1, "create user", Execution())
+    with pytest.raises(InputError, match="the trace contains no statement that a workload can contain"):
+        distilled(path, Chooser(None, None))

@@ -1,0 +1,97 @@
+"""Fingerprints: one text for statements that differ in values only, and no value in it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbdyno.engines import known_engine
+from dbdyno.trace.fingerprint import Bound, Fingerprints, Literal, read_fingerprint
+
+ENGINES = ("sqlite", "postgresql", "mysql", "duckdb")
+
+TEMPLATES = (
+    "select * from users where name = {} and id = {}",
+    "insert into users (a, b) values ({}, {}), ({}, {})",
+    "update t set a = a + {} where b in ({}, {}, {}) -- {}",
+    "select {} /* {} */ from t where a between {} and {} limit 10",
+    "select count(*) from t where a < {} group by 1 order by 2 desc",
+)
+
+
+def literals(engine: str) -> st.SearchStrategy[str]:
+    """Literals that contain `secret`, in an engine's syntax."""
+    text = st.text(st.characters(exclude_categories=("Cs", "Cc"), exclude_characters="*"), max_size=8)
+    quoted = text.map(lambda each: "'secret" + each.replace("\\", "").replace("'", "''") + "'")
+    if engine != "mysql":
+        return quoted
+    return quoted | text.map(lambda each: '"secret' + each.replace("\\", "").replace('"', '""') + '"')
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@given(data=st.data())
+def test_no_value_is_in_a_fingerprint(engine: str, data: st.DataObject) -> None:
+    template = data.draw(st.sampled_from(TEMPLATES))
+    number = st.integers(100_000, 10**12).map(lambda each: f"9182{each}")
+    values = [data.draw(literals(engine) | number) for _ in range(template.count("{}"))]
+    made = Fingerprints(engine).of(template.format(*values))
+    assert "secret" not in made.text
+    assert "9182" not in made.text
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@given(texts=st.lists(st.text(), min_size=1, max_size=6))
+def test_any_text_has_a_fingerprint(engine: str, texts: list[str]) -> None:
+    fingerprints = Fingerprints(engine)
+    for each in texts:
+        made = fingerprints.of(each)
+        assert made.text
+        read = read_fingerprint(each, known_engine(engine).syntax)
+        assert (made.text, list(made.values)) == (read.text, list(read.values))
+
+
+@given(st.lists(st.tuples(st.integers(-99, 99), st.sampled_from(["'a'", "'b''c'", "'%'"])), min_size=2, max_size=6))
+def test_known_texts_get_the_values_of_each(rows: list[tuple[int, str]]) -> None:
+    fingerprints = Fingerprints("postgresql")
+    found = [fingerprints.of(f"select a from t where b = {number} and c = {text} limit 5") for number, text in rows]
+    assert {each.text for each in found} == {"select a from t where b = ? and c = ? limit 5"}
+    values = [tuple(value.text for value in each.values if isinstance(value, Literal)) for each in found]
+    assert values == [(str(number), text) for number, text in rows]
+
+
+@pytest.mark.parametrize(
+    ("text", "fingerprint"),
+    [
+        ("SELECT  1", "SELECT 1"),
+        ("select a -5 from t;", "select a -? from t"),
+        ("select a, -5 from t", "select a, ? from t"),
+        ("select x'00ff', date '2024-01-01' from t", "select ?, ? from t"),
+        ("select now() - interval '1 day'", "select now() - interval '1 day'"),
+        ("select cast(a as decimal(10, 2)) from t order by 2 limit 20", None),
+        ("select a from t where b in (1,2,3,4,5,6,7)", "select a from t where b in (?,?,?,?,?,?)"),
+        ("begin isolation level serializable", "begin isolation level serializable"),
+        ("savepoint s140_x1", "savepoint s"),
+        ("rollback to savepoint s140_x1", "rollback to savepoint s"),
+        ("create user bob password 'x'", "create user"),
+        ("set application_name = bob", "set"),
+        ("set autocommit = 0", "set autocommit = 0"),
+        ("select 'unclosed", "(unreadable)"),
+        ("select 1; drop table bob", "(several statements)"),
+        ("", "(empty)"),
+    ],
+)
+def test_fingerprints(text: str, fingerprint: str | None) -> None:
+    assert Fingerprints("postgresql").of(text).text == (text if fingerprint is None else fingerprint)
+
+
+def test_parameters_have_their_names_and_order() -> None:
+    made = Fingerprints("sqlite").of("select * from t where a = :names and b = ?2 and c = 'x' and d = ?")
+    bound = [each for each in made.values if isinstance(each, Bound)]
+    assert [each.name for each in bound] == ["names", "2", ""]
+    assert Fingerprints("mysql").of("select * from t where a = %(names)s").values == [Bound("names", 0)]
+
+
+def test_a_name_in_double_quotes_that_may_be_a_string_of_sqlite_is_a_value() -> None:
+    made = Fingerprints("sqlite").of('select "a"."b" from "a" where "a"."c" = "Alice" and "x" = "y"."z"')
+    assert made.text == 'select "a"."b" from "a" where "a"."c" = ? and "x" = "y"."z"'
