@@ -118,7 +118,7 @@ def test_size_scales_tables_and_load(made: Experiment) -> None:
     for part, compiled in once.items():
         times = 1 if part in ("like", "analyze", "integrity") else 3
         assert kinds(thrice[part]) == Counter({kind: times * count for kind, count in kinds(compiled).items()})
-        assert [3 * table["rows"] for table in compiled.tables] == [table["rows"] for table in thrice[part].tables]
+        assert [3 * table.rows for table in compiled.tables] == [table.rows for table in thrice[part].tables]
     with pytest.raises(InputError, match="is not an integer"):
         cells(made, "size=0.3")
 
