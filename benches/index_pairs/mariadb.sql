@@ -36,7 +36,6 @@ select id, joined from customer where email collate utf8mb4_general_ci = 'user77
 -- best:
 select count(*), max(body) from event where date_format(at, '%Y-%m-%d') = '2024-03-05';
 -- pair: day of a time
--- best: event (at)
 -- best:
 select count(*), max(body) from event where date(at) = '2024-03-05';
 -- pair: left join with a constant
@@ -137,6 +136,6 @@ select id, email from customer where name = 77;
 delete from parent where id = :id;
 -- pair: delete by a join
 -- best: grandchild (child)
--- :id = 1..900
+-- :id = 901..1400
 -- value: 1500
 delete g from grandchild g join child c on c.id = g.child where c.parent = :id;
