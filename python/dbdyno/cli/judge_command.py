@@ -138,6 +138,8 @@ def gate(
         refuse_typed(("build",), "without `--against`", "leave it out, or add `--against`")
     if is_alone:
         refuse_typed(("margin", "metric", "across_machines", "count", "counts"), "without a baseline")
+        if rounds == "auto":
+            refuse_typed(("budget",), "without a baseline, since plans need one round")
     if is_measured:
         refuse_typed(("across_machines", "count", "counts"), "with `--against`")
         programs = run == "last" and system and all(map(names_program, system))

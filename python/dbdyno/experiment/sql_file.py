@@ -6,6 +6,7 @@ import codecs
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from itertools import dropwhile
 from pathlib import Path
 
@@ -26,6 +27,11 @@ _NAME_DIRECTIVE = re.compile(r"--\s*name\s*[:=]\s*(\S.*)", re.IGNORECASE)
 _VALUES_DIRECTIVE = re.compile(rf"--\s*:({_NAME})\s*=\s*(\S.*)")
 # Directives of workloads, which apply to what follows them.
 _FLOW_DIRECTIVE = re.compile(r"--\s*(?:(transaction|weight|think)\s*:\s*(\S.*)?|(end))", re.IGNORECASE)
+# What looks like a directive, and the known ones.
+_LIKE_DIRECTIVE = re.compile(r"--\s*([a-z]+)\s*:.*", re.IGNORECASE)
+_KNOWN_DIRECTIVES = ("name", "transaction", "weight", "think")
+# Similarity from which a word is a misspelled directive.
+_NEAR = 0.8
 _WEIGHT = re.compile(r"\d{1,9}(?:\.\d{1,9})?")
 
 # The mysql client: the command that changes the delimiter, and the commands that end one statement.
@@ -137,6 +143,8 @@ class _Splitter:
         sql = [index for index, each in enumerate(self._tokens) if each.kind not in (Kind.SPACE, Kind.COMMENT)]
         first, last = (sql[0], sql[-1]) if sql else (len(self._tokens), len(self._tokens))
         for index, token in enumerate(self._tokens):
+            if token.kind is Kind.COMMENT and not behind:
+                self._check_spelling(token)
             if token.kind is not Kind.COMMENT or not _FLOW_DIRECTIVE.fullmatch(token.text.rstrip()):
                 continue
             if first < index < last and "end" not in token.text.lower():
@@ -144,6 +152,17 @@ class _Splitter:
                 raise InputError(self._at(token.start), problem, "write it above, or end the statement with `;`")
             if (index > last) == behind:
                 yield token
+
+    def _check_spelling(self, comment: Token) -> None:
+        """Raise InputError for a comment that is nearly a directive, such as ``-- wieght: 5``."""
+        found = _LIKE_DIRECTIVE.fullmatch(comment.text.rstrip())
+        word = "" if found is None else found[1].lower()
+        if not word or word in _KNOWN_DIRECTIVES:
+            return
+        near = get_close_matches(word, _KNOWN_DIRECTIVES, 1, _NEAR)
+        if near:
+            hint = f"did you mean `-- {near[0]}:`? Leave out the colon for a comment"
+            raise InputError(self._at(comment.start), f"`-- {word}:` is not a directive", hint)
 
     def _next_end(self, start: int) -> int | None:
         """Collect the tokens of a statement; return the index after its delimiter, or None at the end of the file."""

@@ -139,7 +139,7 @@ def _reason(found: Indexes, statement: str) -> str:
     ]
     if helped:
         return f"faster with {helped[0].keys}, not taken"
-    return "no tried index helps" if found.untried else "no index helps"
+    return "not settled: candidates are left" if found.untried else "no index helps"
 
 
 def speed_words(speed: StatementSpeed) -> str:
@@ -152,6 +152,10 @@ def conclusions(found: Indexes, document: Document) -> list[str]:
     """Return the recommended indexes, the time of all statements with them, and the price, as sentences."""
     chosen = [each for each in found.tried if each.name in found.chosen]
     if not chosen:
+        if found.untried:
+            tried, count = len(found.tried), len(found.untried)
+            left = f"{count} candidate{'s' * (count != 1)} {'were' if count != 1 else 'was'} not tried"
+            return [f"Not settled: none of {tried} tried indexes helps, and {left} for lack of time (`--budget`)."]
         return ["Take none: no candidate makes a statement at least a tenth faster."]
     before = _before(found, document)
     faster = {each.statement: each.times for each in found.statements if each.uses}

@@ -171,6 +171,8 @@ def test_an_isolation_level_is_sent_as_written() -> None:
             "line 5: q2: :n has other values than above in the same transaction",
         ),
         ("-- weight: 0\nselect 1", "all weights are 0"),
+        ("-- wieght: 5\nselect 1", "line 1: `-- wieght:` is not a directive; did you mean `-- weight:`?"),
+        ("select 1;\n-- transactions: a\nselect 2", "line 2: `-- transactions:` is not a directive"),
         ("-- name: a\nselect 1;\n-- transaction: a\nselect 2", "a transaction and a statement are named a"),
     ],
 )
@@ -181,7 +183,7 @@ def test_what_a_workload_cannot_have_is_told_with_its_line(text: str, words: str
 
 
 @pytest.mark.parametrize(
-    "comment", ["-- end", "-- the weight: 3", "-- weights: 3", "-- ending", "/* weight: x */", "--transaction a"]
+    "comment", ["-- end", "-- the weight: 3", "-- note: 3", "-- ending", "/* weight: x */", "--transaction a"]
 )
 def test_other_comments_are_no_directives(comment: str) -> None:
     (query,) = read_queries(f"{comment}\nselect 1 {comment}\n", "mix.sql", "sqlite")

@@ -160,6 +160,8 @@ class Chosen:
 def choose(situation: Situation, most: int = MOST) -> Chosen:
     """Return the fixes that apply to a cell, ordered by the rank of the resource that they relieve.
 
+    Fixes that may prevent the cell's failed transactions precede the others.
+
     Fixes don't change the settings of a server that dbdyno didn't start.
     """
     own = [fix for entry in engine_of(situation.engine).fixes() for fix in entry.fixes(situation)]
@@ -180,9 +182,17 @@ def choose(situation: Situation, most: int = MOST) -> Chosen:
         left_out += [f"{name} (transactions arrive one at a time)" for name in several]
         found = [fix for fix in found if fix.name not in several]
     by_name = {fix.name: fix for fix in found}
-    ranked = sorted(by_name.values(), key=lambda fix: min(_rank(each, situation) for each in fix.against))
+    ranked = sorted(
+        by_name.values(),
+        key=lambda fix: (not _may_cure(fix, situation), min(_rank(each, situation) for each in fix.against)),
+    )
     left_out += [f"{fix.name} (more than {most})" for fix in ranked[most:]]
     return Chosen([_only_limiting(fix, situation) for fix in ranked[:most]], left_out)
+
+
+def _may_cure(fix: Fix, situation: Situation) -> bool:
+    """Whether a fix may prevent failures on locks that occurred."""
+    return "locked" in situation.failed and bool(fix.begins or "busy_timeout" in fix.settings)
 
 
 def _rank(resource: str, situation: Situation) -> int:
