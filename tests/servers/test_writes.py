@@ -589,3 +589,24 @@ def test_the_planner_estimates_indexes_where_nothing_may_be_written(cli: Cli, po
     assert by_page[0]["times"] > 10
     assert not any(each["statement"] == "wide" and each["keys"] == "visits (id)" for each in found["estimated"])
     assert postgresql.sql("select count(*) from pg_indexes where tablename = 'visits'") == "1"
+
+
+@needs_postgresql
+def test_indexes_of_tables_with_the_same_name_are_told_apart(cli: Cli, postgresql: Served) -> None:
+    """Also those of foreign keys, whose tables no statement names."""
+    postgresql.sql(
+        "create schema shop; create table people (id int primary key); create table shop.people (id int, town int);"
+        "insert into people select i from generate_series(1, 2000) i;"
+        "insert into shop.people select i, i % 900 from generate_series(1, 30000) i;"
+        "create table shop.visits (person int references people (id) on delete cascade, note text);"
+        "insert into shop.visits select 1 + i % 2000, 'x' from generate_series(1, 40000) i; analyze"
+    )
+    cli.write(
+        "q.sql",
+        "-- name: town\nselect * from shop.people where town = 7;\n-- name: key\nselect * from people where id = 7;\n"
+        "-- name: gone\n-- :id = 1..2000\ndelete from people where id = :id;\n",
+    )
+    _, found = measured_indexes(cli, postgresql.url, "--allow-writes")
+    assert found["not_measured"] is None
+    helpful = {each["keys"] for each in found["tried"] if each["verdict"] == "helps"}
+    assert helpful == {"shop.people (town)", "shop.visits (person)"}

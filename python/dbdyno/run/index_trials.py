@@ -347,7 +347,7 @@ class _SystemTrials:
 
     def _speeds(self, lab: _Copies, indexes: Sequence[TriedIndex]) -> list[StatementSpeed]:
         """Measure the statements whose plans use the indexes, and the statements that write to the tables."""
-        tables = {table.lower() for each in indexes for table in each.tables}
+        tables = {table.rpartition(".")[2].lower() for each in indexes for table in each.tables}
         plans = lab.plans([each.compiled for each in self._statements])
         found = []
         for each in self._statements:
@@ -449,7 +449,7 @@ class _SystemTrials:
         """Measure the cost of writing to the tables of the chosen indexes."""
         for table in dict.fromkeys(table for each in chosen for table in each.tables):
             entry = _table(self._catalog, table)
-            if entry is None:
+            if entry is None or "columns" not in entry:
                 result.unmeasured_writes[table] = "no statement names the table, so its columns are not read"
                 continue
             wanted = {name for each in chosen if table in each.tables for name in each.columns}
@@ -597,7 +597,7 @@ def _tried(indexes: Sequence[Index]) -> TriedIndex:
     return TriedIndex(
         name="+".join(each.name for each in indexes),
         names=[each.name for each in indexes],
-        tables=[each.table for each in indexes],
+        tables=[_qualified(each.schema, each.table) for each in indexes],
         keys=_definitions(indexes),
         columns=[key.name for each in indexes for key in each.keys if key.name],
         sql=[each.sql for each in indexes],
@@ -657,6 +657,14 @@ def _definitions(indexes: Sequence[Index]) -> str:
     return " + ".join(each.sql.partition(" on ")[2] for each in indexes)
 
 
+def _qualified(schema: object, name: object) -> str:
+    return f"{schema}.{name}" if schema else str(name)
+
+
 def _table(catalog: JsonObject, name: str) -> JsonObject | None:
-    named = (each for each in objects(catalog.get("tables")) if str(each["name"]).lower() == name.lower())
-    return next(named, None)
+    """Return the entry of a table, or only its name and schema if no statement names it. ``name``: with its schema."""
+    children = [{"schema": each.get("schema"), "name": each.get("table")} for each in objects(catalog["foreign_keys"])]
+    entries = [*objects(catalog.get("tables")), *children]
+    named = {_qualified(each.get("schema"), each.get("name")).lower(): each for each in reversed(entries)}
+    # A table in the search path is listed without its schema.
+    return named.get(name.lower(), named.get(name.rpartition(".")[2].lower()))

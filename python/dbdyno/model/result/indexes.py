@@ -36,7 +36,7 @@ class TriedIndex:
     """The names of its indexes, joined by ``+``."""
     names: list[str]
     tables: list[str]
-    """The table of each of its indexes."""
+    """The table of each of its indexes, with the schema if the statement names it."""
     keys: str
     """Table and keys, as in the statement that creates it."""
     columns: list[str]
