@@ -48,6 +48,10 @@ class SqlalchemyHook:
         if begun is None:
             return
         duration = perf_counter_ns() - begun[1]
+        if _in_transaction(conn) and not state.get("open"):
+            # The driver has begun it before the statement.
+            state["open"] = True
+            self._recorder.record(Recorded(state["session"], "begin", None, begun[0], 0))
         executions = list(values) if many else [values]
         share = duration // max(len(executions), 1)
         rows = None if many else _rows(cursor)
@@ -68,8 +72,9 @@ class SqlalchemyHook:
         self._recorder.record(Recorded(state["session"], text, values, start, duration, None, code))
 
     def begin(self, conn: Any) -> None:
-        """Record that a transaction begins; the driver sends that with the next statement."""
-        self._control(conn, "begin")
+        """Record that a transaction begins, unless the driver knows itself when it does."""
+        if _in_transaction(conn) is None:
+            self._control(conn, "begin")
 
     def rollback(self, conn: Any) -> None:
         """Record a rollback."""
@@ -77,14 +82,16 @@ class SqlalchemyHook:
 
     def commit(self, conn: Any) -> None:
         """Begin a commit."""
-        if _is_autocommit(conn):
+        if _is_autocommit(conn) or _in_transaction(conn) is False:
             return
         state = self._state(conn.info)
+        state["open"] = False
         state["commit"] = (time_ns(), perf_counter_ns())
 
     def _control(self, conn: Any, verb: str) -> None:
-        if not _is_autocommit(conn):
+        if not _is_autocommit(conn) and _in_transaction(conn) is not False:
             state = self._state(conn.info)
+            state["open"] = False
             self._recorder.record(Recorded(state["session"], verb, None, time_ns(), 0))
 
     def _returned(self, record: Any) -> None:
@@ -105,6 +112,12 @@ class SqlalchemyHook:
 
 def _is_autocommit(conn: Any) -> bool:
     return bool(conn.get_execution_options().get("isolation_level") == "AUTOCOMMIT")
+
+
+def _in_transaction(conn: Any) -> bool | None:
+    """Whether a transaction is open, from a driver that begins it with the first change; ``None``: from others."""
+    found = getattr(getattr(conn.connection, "dbapi_connection", None), "in_transaction", None)
+    return found if isinstance(found, bool) else None
 
 
 class DjangoHook:

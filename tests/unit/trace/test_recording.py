@@ -89,15 +89,13 @@ def test_statements_of_sqlalchemy(path: Path) -> None:
             made.exec_driver_sql("select * from secret")
     texts = [(text, error) for text, _, error in recorded(path)]
     assert texts == [
-        ("begin", None),
         ("create table", None),
+        ("begin", None),
         ("insert into t values (?, ?)", None),
         ("insert into t values (?, ?)", None),
         ("commit", None),
-        ("begin", None),
         ("select a from t where b = ?", None),
         ("select (failed)", "SQLITE_ERROR"),
-        ("rollback", None),
     ]
     assert b"secret" not in path.read_bytes()
     trace = open_trace(path)

@@ -25,7 +25,7 @@ _FREQUENT = 200
 _NUMBER = "dbdyno_number"
 _VERBS: Mapping[Role, str] = {
     "equals": "compared with", "range": "compared with", "pattern": "compared with", "inserted": "inserted into",
-    "set": "assigned to", "limit": "limit", "other": "used with",
+    "set": "assigned to", "limit": "limit", "offset": "offset", "other": "used with",
 }  # fmt: skip
 
 
@@ -192,8 +192,8 @@ def _from_kept(kept: Counter[str], uses: Sequence[int]) -> Chosen:
 
 def _made_up(use: Use, known: dict[str, int], uses: Sequence[int], counts: Counts) -> Chosen:
     """Choose values of the recorded type and length; nothing else is known of them."""
-    if use.role == "limit":
-        return Chosen("10", "made up: the recorded number is not kept")
+    if use.role in ("limit", "offset"):
+        return Chosen("10" if use.role == "limit" else "0", "made up: the recorded number is not kept")
     kinds: Counter[str] = Counter()
     lengths: Counter[int] = Counter()
     words: Counter[str] = Counter()

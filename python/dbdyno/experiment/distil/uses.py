@@ -12,7 +12,7 @@ from dbdyno.engines import engine_of
 if TYPE_CHECKING:
     from sqlglot import exp
 
-Role = Literal["equals", "range", "pattern", "inserted", "set", "limit", "other"]
+Role = Literal["equals", "range", "pattern", "inserted", "set", "limit", "offset", "other"]
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,10 @@ def _use(column: exp.Column, grammar: str) -> Use:
     inserted = _inserted(column, grammar)
     if inserted is not None:
         return inserted
-    if isinstance(parent, exp.Limit | exp.Offset | exp.Fetch):
+    if isinstance(parent, exp.Limit | exp.Fetch):
         return Use("limit")
+    if isinstance(parent, exp.Offset):
+        return Use("offset")
     return _compared(node, parent, grammar)
 
 

@@ -260,7 +260,9 @@ class _Parameters:
         key = (*origin, turn)
         if key not in self._names:
             use = self._uses[origin]
-            base = re.sub(r"\W", "_", use.column.strip('`"').lower()) or ("rows" if use.role == "limit" else "value")
+            base = re.sub(r"\W", "_", use.column.strip('`"').lower()) or (
+                {"limit": "limit", "offset": "offset"}.get(use.role, "value")
+            )
             base = base if re.match(r"[^\W\d]", base) else f"p_{base}"
             self._used[base] += 1
             self._names[key] = base if self._used[base] == 1 else self._free(base)
