@@ -27,6 +27,9 @@ _LENGTHS = sorted({round(base * 2**power) for power in range(16) for base in (1,
 
 _SHORT_NUMBER = re.compile(r"\d{1,5}")
 _SPAN = re.compile(r"'\d{1,4} ?(?:microsecond|millisecond|second|minute|hour|day|week|month|year)s?'", re.IGNORECASE)
+# Names in double quotes that are no strings with spaces, mail addresses, …, and words before names of any kind.
+_PLAIN_NAME = re.compile(r'"[A-Za-z_]\w*"')
+_BEFORE_NAMES = frozenset(("as", "from", "into", "join", "table", "update"))
 _SIZED = frozenset(
     ("binary", "bit", "char", "character", "datetime", "dec", "decimal", "float", "numeric", "nvarchar", "time",
      "timestamp", "timestamptz", "varbinary", "varchar", "varying")
@@ -192,7 +195,7 @@ def _items(text: str, tokens: Sequence[Token], bound: dict[int, int], syntax: Sy
         previous = before.text.lower() if before is not None else ""
         if token.kind is Kind.WORD:
             limited = word in ("limit", "offset", "first", "next") or (limited and word in ("row", "rows", "only"))
-            in_values = word == "values" or (in_values and word not in _AFTER_VALUES)
+            in_values = word in ("in", "values") or (in_values and word not in _AFTER_VALUES)
             ordered = depth if word == "by" else None if word in _AFTER_ORDER else ordered
         behind = tokens[at + 1] if at + 1 < len(tokens) else None
         is_negative = (
@@ -233,7 +236,10 @@ def _bound_name(text: str) -> str:
     return text[1:]
 
 
-_AFTER_VALUES = frozenset(("on", "returning", "select", "union"))
+_AFTER_VALUES = frozenset(
+    ("and", "group", "limit", "on", "or", "order", "returning", "select", "set", "union", "when", "where")
+)
+
 _AFTER_ORDER = frozenset(("limit", "offset", "having", "union", "rows", "range", "select", "where", "for", "fetch"))
 
 
@@ -263,7 +269,10 @@ def _is_string(token: Token, before: Token | None, behind: Token | None, syntax:
         return False
     if before.text == "." or (behind is not None and behind.text in (".", "(")):
         return False
-    return before.text.lower() in _COMPARISONS or (in_values and before.text in ("(", ","))
+    word = before.text.lower()
+    if word in _COMPARISONS or (in_values and word in ("(", ",")):
+        return True
+    return _PLAIN_NAME.fullmatch(token.text) is None and word not in _BEFORE_NAMES
 
 
 def _belongs(token: Token, string: Token) -> bool:

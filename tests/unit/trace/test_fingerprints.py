@@ -92,6 +92,23 @@ def test_parameters_have_their_names_and_order() -> None:
     assert Fingerprints("mysql").of("select * from t where a = %(names)s").values == [Bound("names", 0)]
 
 
-def test_a_name_in_double_quotes_that_may_be_a_string_of_sqlite_is_a_value() -> None:
-    made = Fingerprints("sqlite").of('select "a"."b" from "a" where "a"."c" = "Alice" and "x" = "y"."z"')
-    assert made.text == 'select "a"."b" from "a" where "a"."c" = ? and "x" = "y"."z"'
+@pytest.mark.parametrize(
+    ("text", "fingerprint"),
+    [
+        (
+            'select "a"."b" from "a" where "a"."c" = "Alice" and "x" = "y"."z"',
+            'select "a"."b" from "a" where "a"."c" = ? and "x" = "y"."z"',
+        ),
+        (
+            'select a from t where b in ("Alice", "Bob") and ("c" > 5)',
+            'select a from t where b in (?, ?) and ("c" > ?)',
+        ),
+        (
+            'select coalesce(a, "al@ice") as "My Total" from "my table"',
+            'select coalesce(a, ?) as "My Total" from "my table"',
+        ),
+        ('insert into t ("a", "b") values ("Alice", 1)', 'insert into t ("a", "b") values (?, ?)'),
+    ],
+)
+def test_a_name_in_double_quotes_that_may_be_a_string_of_sqlite_is_a_value(text: str, fingerprint: str) -> None:
+    assert Fingerprints("sqlite").of(text).text == fingerprint
