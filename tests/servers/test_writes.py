@@ -566,14 +566,14 @@ def test_the_planner_estimates_indexes_where_nothing_may_be_written(cli: Cli, po
     if postgresql.sql("select count(*) from pg_available_extensions where name = 'hypopg'") == "0":
         pytest.skip("PostgreSQL has no extension hypopg here")
     postgresql.sql(
-        "create table visits (id int primary key, page int, tags jsonb);"
-        "insert into visits select i, i % 2000, '{}' from generate_series(1, 40000) i; analyze visits"
+        "create table page_views (id int primary key, page int, tags jsonb);"
+        "insert into page_views select i, i % 2000, '{}' from generate_series(1, 40000) i; analyze page_views"
     )
     cli.write(
         "q.sql",
-        "-- name: page\n-- :page = @page of visits\nselect * from visits where page = :page;\n"
-        "-- name: wide\nselect sum(page) from visits where id > 2;\n"
-        "-- name: document\nselect id from visits where tags @> '{\"a\": 1}';\n",
+        "-- name: page\n-- :page = @page of page_views\nselect * from page_views where page = :page;\n"
+        "-- name: wide\nselect sum(page) from page_views where id > 2;\n"
+        "-- name: document\nselect id from page_views where tags @> '{\"a\": 1}';\n",
     )
     told, found = measured_indexes(cli, postgresql.url)
     assert found["estimated"] is None, "the extension is not in the database"
@@ -585,10 +585,10 @@ def test_the_planner_estimates_indexes_where_nothing_may_be_written(cli: Cli, po
     assert "Not measured: planner's estimate (HypoPG) page: cost " in words
     assert "document: unknown to HypoPG: create index" in words
     by_page = [each for each in found["estimated"] if each["statement"] == "page"]
-    assert by_page[0]["keys"] == "visits (page)"
+    assert by_page[0]["keys"] == "page_views (page)"
     assert by_page[0]["times"] > 10
-    assert not any(each["statement"] == "wide" and each["keys"] == "visits (id)" for each in found["estimated"])
-    assert postgresql.sql("select count(*) from pg_indexes where tablename = 'visits'") == "1"
+    assert not any(each["statement"] == "wide" and each["keys"] == "page_views (id)" for each in found["estimated"])
+    assert postgresql.sql("select count(*) from pg_indexes where tablename = 'page_views'") == "1"
 
 
 @needs_postgresql

@@ -544,8 +544,11 @@ class _Copies:
             "warmup": {"seconds": 0, "transactions": warmup},
         }
         if writes:
+            # Deletes are rolled back already.
             task["transactions"] = [
-                each | {"steps": [{"do": "begin", "mode": "deferred"}, *each["steps"], {"do": "rollback"}]}
+                each
+                if any(step["do"] == "begin" for step in each["steps"])
+                else each | {"steps": [{"do": "begin", "mode": "deferred"}, *each["steps"], {"do": "rollback"}]}
                 for each in task["transactions"]
             ]
         told = ask(plan | {"task": task}, TrialResult, interrupted=self._provisioners.interrupted)
