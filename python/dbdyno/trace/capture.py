@@ -54,8 +54,8 @@ class LogOptions:
 
 def record_logs(paths: Sequence[Path], output: Path, options: LogOptions) -> Header:
     """Record a trace from logs, oldest first. Raises InputError, ExtraMissing."""
-    values = Values(None if options.keep else trace_key(output))
     with _opened(paths[0], options) as (engine, log):
+        values = Values(None if options.keep else trace_key(output))
         header = Header(engine.name, log.form, values.kept, resolution_us=log.resolution_us)
     fingerprints = Fingerprints(header.engine)
     with TraceWriter(output, header) as writer:

@@ -109,7 +109,7 @@ class WorkloadWriter:
         body = [line for unit in chosen for line in self._unit(unit, total, names, parsed)]
         clients = self._clients(units)
         done = sum(each.duration_ns for each in chosen)
-        covered = done / units.duration_ns if units.duration_ns else total / max(self.header.statements, 1)
+        covered = done / units.duration_ns if units.duration_ns else total / executed
         head = list(self._head(units, total, clients, covered, left_out))
         of = "time" if units.duration_ns else "statements"
         text = "\n".join([*head, *body]) + "\n"
@@ -119,6 +119,9 @@ class WorkloadWriter:
         return parse_uses(self.texts[statement], self.header.engine)
 
     def _clients(self, units: Units) -> int:
+        if not units.duration_ns:
+            # Without durations, it is unknown when sessions were busy.
+            return max(self.header.sessions, 1) if self.header.ordered else 1
         seconds = self.header.seconds
         return max(math.ceil(units.busy_us / 1e6 / seconds - 0.05), 1) if seconds else 1
 
@@ -127,7 +130,7 @@ class WorkloadWriter:
         yield f"-- Workload of {Path(self.file).name}: {header.source}, recorded {header.begun}."
         if header.seconds:
             rate, seconds = figure(total / header.seconds), figure(header.seconds)
-            yield f"-- In {seconds} s, {clients} busy sessions did {rate} of its transactions per second."
+            yield f"-- In {seconds} s, {_counted(clients, 'busy session')} did {rate} of its transactions per second."
             yield f"-- To run it like that: dbdyno run FILE.sql --mix --clients {clients} --system URL"
         if not header.ordered:
             yield "-- The statistics know no transactions and no pauses: each statement is a transaction."
@@ -136,15 +139,15 @@ class WorkloadWriter:
         of = "time" if units.duration_ns else "statements"
         yield f"-- It covers {percent(covered)} of the recorded {of}."
         if units.failed:
-            yield f"-- Left out: {whole(units.failed)} transactions that failed or did not end."
+            yield f"-- Left out: {_counted(units.failed, 'transaction')} that failed or did not end."
         for text, count in left_out.most_common(_LEFT_OUT):
-            yield f"-- Left out: {whole(count)} times `{shortened(' '.join(text.split()), _SHOWN_LEFT_OUT)}`"
+            yield f"-- Left out: {_counted(count, 'time')} `{shortened(' '.join(text.split()), _SHOWN_LEFT_OUT)}`"
         yield ""
 
     def _unit(self, unit: Unit, total: int, names: _Names, parsed: dict[int, Parsed]) -> Iterator[str]:
         transaction = names.unique(self._title(unit, parsed))
         mean = f", {figure(unit.duration_ns / unit.count / 1e6)} ms each" if unit.duration_ns else ""
-        yield f"-- Recorded {whole(unit.count)} times{mean}."
+        yield f"-- Recorded {_counted(unit.count, 'time')}{mean}."
         yield f"-- weight: {_weight(100 * unit.count / total)}"
         if unit.mean_run >= _LEAST_RUN:
             yield f"-- Perhaps an N+1 loop: executed {figure(unit.mean_run)} times in a row on average."
@@ -295,6 +298,10 @@ def _loop_words(item: Item, repeats: int) -> str:
     times = f"{low} times" if low == high else f"{low} to {high} times, {figure(item.mean_repeats)} on average"
     cut = f"; {repeats} are written here" if round(item.mean_repeats) > repeats else ""
     return f"-- {what}: repeated {times}{cut}."
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{whole(number)} {noun}" if number == 1 else f"{whole(number)} {noun}s"
 
 
 def _weight(share: float) -> str:
