@@ -48,6 +48,20 @@ def test_skew_of_zipf_distributions(exponent: float) -> None:
     assert sum(each.low <= exponent <= each.high for each in known) >= 17
 
 
+def test_many_values_are_sampled_without_bias(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dbdyno.experiment.distil.units._MOST_VALUES", 400)
+    random = np.random.default_rng(3)
+    weights = np.arange(1, 5001, dtype=float) ** -1.0
+    counts = Counts()
+    for each in random.choice(5000, 40_000, p=weights / weights.sum()).tolist():
+        counts.add(str(each))
+    assert len(counts.by_value) <= 400
+    assert counts.by_value.total() == pytest.approx(40_000 * counts.share, rel=0.2)
+    skew = fitted_skew(list(counts.by_value.values()), 5000)
+    assert skew is not None
+    assert skew.exponent == pytest.approx(1, abs=0.15)
+
+
 def test_unused_values_are_estimated() -> None:
     random = np.random.default_rng(3)
     counts = [int(each) for each in np.bincount(random.integers(0, 1000, 1000)) if each]

@@ -105,19 +105,17 @@ class Chooser:
         facts = self.describe(use.table, use.column) if self.describe and use.table and use.column else None
         uses = sorted(known.values(), reverse=True)
         if facts is not None:
-            return self._from_column(use, facts, known, uses, counts)
+            return self._from_column(use, facts, known, uses)
         if known and len(known) == len(kept):
             return _from_kept(kept, uses)
-        return _made_up(use, known, uses, counts)
+        return _made_up(use, known, uses)
 
-    def _from_column(
-        self, use: Use, facts: ColumnFacts, known: dict[str, int], uses: Sequence[int], counts: Counts
-    ) -> Chosen:
+    def _from_column(self, use: Use, facts: ColumnFacts, known: dict[str, int], uses: Sequence[int]) -> Chosen:
         column = f"{use.table}.{use.column}"
         if facts.is_unique and not facts.foreign and use.role in ("inserted", "set"):
             return _new_values(use, column, facts)
         distinct = facts.rows if facts.is_unique else max(distinct_values(uses), 1)
-        skew = fitted_skew(uses, max(distinct, len(uses))) if counts.share == 1 else None
+        skew = fitted_skew(uses, max(distinct, len(uses)))
         because = self._compared(use.role, column, facts, known)
         if facts.is_dense:
             return Chosen(f"{facts.least}..{facts.greatest}{_words(skew)}", because + _reason(skew, uses))
@@ -190,7 +188,7 @@ def _from_kept(kept: Counter[str], uses: Sequence[int]) -> Chosen:
     return Chosen(words + _words(skew), f"{because}; the most frequent, {share:.0%} of all uses")
 
 
-def _made_up(use: Use, known: dict[str, int], uses: Sequence[int], counts: Counts) -> Chosen:
+def _made_up(use: Use, known: dict[str, int], uses: Sequence[int]) -> Chosen:
     """Choose values of the recorded type and length; nothing else is known of them."""
     if use.role in ("limit", "offset"):
         return Chosen("10" if use.role == "limit" else "0", "made up: the recorded number is not kept")
@@ -208,8 +206,8 @@ def _made_up(use: Use, known: dict[str, int], uses: Sequence[int], counts: Count
         return Chosen(_weighted(words), "recorded")
     kind = kinds.most_common(1)[0][0] if kinds else "integer"
     length = min(lengths.most_common(1)[0][0], _LONGEST_STRING) if lengths else 1
-    distinct = round(distinct_values(uses) / counts.share) if uses else 1000
-    skew = fitted_skew(uses, max(distinct, len(uses))) if counts.share == 1 else None
+    distinct = distinct_values(uses) if uses else 1000
+    skew = fitted_skew(uses, max(distinct, len(uses)))
     because = f"made up: {kind} of up to {length} characters" + _reason(skew, uses)
     match kind:
         case "integer":

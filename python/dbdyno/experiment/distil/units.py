@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from random import Random
 
 from dbdyno.trace.header import begins_transaction, ends_transaction
 from dbdyno.trace.parquet import Batch
@@ -14,8 +15,9 @@ from dbdyno.trace.reading import Trace
 _LONGEST = 2000
 _LONGEST_BODY = 4
 _MOST_UNITS = 20_000
-# Values kept per parameter. Above, a random half of the values is dropped, with all their executions.
+# Values kept per parameter. Above, a random half of their uses is forgotten.
 _MOST_VALUES = 20_000
+_RANDOM = Random(1)
 _RUNNABLE = frozenset(
     ("call", "delete", "insert", "merge", "release", "replace", "rollback", "savepoint", "select", "table", "update",
      "values", "with")
@@ -28,32 +30,34 @@ _LOOP_US = 20_000
 
 @dataclass
 class Counts:
-    """How often each value was used. ``drawn``: whether rare values were dropped at random; ``total``: all uses."""
+    """How often each value was used, in all uses or in a random ``share`` of them."""
 
     by_value: Counter[str] = field(default_factory=Counter)
-    total: int = 0
     share: float = 1.0
+    _random: Random = field(default_factory=lambda: _RANDOM, repr=False)
 
     def add(self, value: str, count: int = 1) -> None:
         """Add uses of a value."""
-        self.total += count
-        if self.share < 1 and _place(value) >= self.share:
+        if self.share < 1 and self._random.random() >= self.share:
             return
         self.by_value[value] += count
         if len(self.by_value) > _MOST_VALUES:
-            self.share /= 2
-            kept = {each: number for each, number in self.by_value.items() if _place(each) < self.share}
-            self.by_value = Counter(kept)
+            self._halve()
 
-
-def _place(value: str) -> float:
-    """Return a number from 0 to 1 that depends on a value only."""
-    return (hash(("place", value)) & 0xFFFFFFFF) / 2**32
+    def _halve(self) -> None:
+        """Forget each use with a probability of one half, so that the rest is a random sample, too."""
+        self.share /= 2
+        kept: Counter[str] = Counter()
+        for value, count in self.by_value.items():
+            half = self._random.getrandbits(count).bit_count()
+            if half:
+                kept[value] = half
+        self.by_value = kept
 
 
 @dataclass
 class Slot:
-    """A statement at a place of a transaction. ``gaps_us``: the time before it, in total, and how often it counts."""
+    """A statement at a place of a transaction. ``gap_us``: the time since the statement before it, in total."""
 
     statement: int
     values: list[Counts] = field(default_factory=list)
