@@ -20,6 +20,7 @@ pub mod waits;
 pub mod writes;
 
 use dbdyno_probes::Clock;
+use dbdyno_program::row_buffer::RowBuffer;
 use dbdyno_program::value::{Owned, Value, Values};
 pub use dbdyno_protocol::event::{Durability, DurabilityClass, Facts, LostUpdates};
 use dbdyno_protocol::plan::document::FailureKind;
@@ -227,7 +228,16 @@ pub struct Wanted<'a> {
     /// All variables.
     pub variables: &'a mut [Owned],
     /// Receives all rows instead.
-    pub every: Option<&'a mut RowCollector>,
+    pub every: Option<Every<'a>>,
+}
+
+/// Receives all rows of a statement.
+#[derive(Debug)]
+pub enum Every<'a> {
+    /// All columns, to compare them with another system's.
+    Collector(&'a mut RowCollector),
+    /// The columns of the variables, to run steps for each row.
+    Buffer(&'a mut RowBuffer),
 }
 
 /// Receives the columns of a statement's first row; usually empty. One pointer wide, for the hot path.
@@ -261,7 +271,7 @@ impl<'a> Capture<'a> {
     /// Number of captured columns, at most.
     pub fn len(&self) -> usize {
         self.0.as_ref().map_or(0, |wanted| {
-            if wanted.every.is_some() {
+            if matches!(wanted.every, Some(Every::Collector(_))) {
                 u16::MAX.into()
             } else {
                 wanted.slots.len()
@@ -272,8 +282,11 @@ impl<'a> Capture<'a> {
     /// Stores the value of a column, if it is captured.
     pub fn take(&mut self, column: usize, value: Value<'_>) {
         let Some(wanted) = &mut self.0 else { return };
-        if let Some(rows) = &mut wanted.every {
-            rows.take(column, value);
+        if let Some(every) = &mut wanted.every {
+            match every {
+                Every::Collector(rows) => rows.take(column, value),
+                Every::Buffer(rows) => rows.take(column, value),
+            }
         } else if let Some(slot) = wanted.slots.get(column) {
             wanted.variables[*slot].assign(value);
         }

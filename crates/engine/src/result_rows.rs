@@ -1,7 +1,7 @@
 //! Records the rows that statements return, to compare them with the rows of another system.
 
 use crate::probe::Probe;
-use crate::{Capture, Control, Engine, Facts, Failure, Marks, Rows, Session, SessionCounters, Wanted};
+use crate::{Capture, Control, Engine, Every, Facts, Failure, Marks, Rows, Session, SessionCounters, Wanted};
 use dbdyno_program::value::{Owned, Value, Values};
 pub use dbdyno_protocol::event::ExecutionRows;
 use serde_json::json;
@@ -269,7 +269,7 @@ fn every(rows: &mut RowCollector) -> Wanted<'_> {
     Wanted {
         slots: &[],
         variables: &mut [],
-        every: Some(rows),
+        every: Some(Every::Collector(rows)),
     }
 }
 

@@ -10,7 +10,7 @@ use crate::pacing::Timer;
 use crate::recorder::Recorder;
 use crate::shared::Shared;
 use dbdyno_engine::changes::{self, Kind};
-use dbdyno_engine::{Capture, Control, Engine, Failure, Marks, Rows, Session as _, SessionCounters, Wanted};
+use dbdyno_engine::{Capture, Control, Engine, Every, Failure, Marks, Rows, Session as _, SessionCounters, Wanted};
 use dbdyno_program::expression::Compiled;
 use dbdyno_program::value::Values;
 use dbdyno_program::{ClientState, Execute, Op, Program, Programs};
@@ -246,7 +246,11 @@ impl<'a, E: Engine> Runner<'a, E> {
             wanted = Wanted {
                 slots: &execute.into,
                 variables: &mut self.state.variables,
-                every: None,
+                every: execute.rows.map(|slot| {
+                    let buffer = &mut self.state.rows[slot];
+                    buffer.begin(execute.into.len());
+                    Every::Buffer(buffer)
+                }),
             };
             Capture::new(&mut wanted)
         };
@@ -364,13 +368,19 @@ impl<'a, E: Engine> Runner<'a, E> {
                 _ => &[],
             },
             variables: &mut self.state.variables,
-            every: None,
+            every: match op {
+                Op::Execute(execute) => execute.rows.map(|slot| Every::Buffer(&mut self.state.rows[slot])),
+                _ => None,
+            },
         };
         let rows = session.answer(Capture::new(&mut wanted), &mut self.marks).await?;
         let recorder = &mut recorder.borrow_mut();
         if let Op::Execute(execute) = op {
             self.work.statement(rows);
             self.live.statement(execute.statement, rows);
+            if let Some(slot) = execute.rows {
+                self.check_rows(slot, rows)?;
+            }
         }
         if self.timed {
             note_phases(
@@ -386,6 +396,16 @@ impl<'a, E: Engine> Runner<'a, E> {
             self.record_operation(recorder, op, weight);
         }
         Ok(())
+    }
+
+    /// Fails if the engine passed on only some rows, for which steps would run.
+    #[cold]
+    fn check_rows(&self, slot: usize, rows: Rows) -> Result<(), Failure> {
+        if self.state.rows[slot].rows() as u64 == rows.returned {
+            return Ok(());
+        }
+        let message = "steps for each row are not possible here: the engine passes on the first row only";
+        Err(Failure::new(FailureKind::Other, message))
     }
 
     /// Cleans up after a failure: rolls back, and drops a broken session.
@@ -416,7 +436,8 @@ impl<'a, E: Engine> Runner<'a, E> {
                             if let Some(weight) = self.weight {
                                 self.record_operation(recorder, op, weight);
                             }
-                            None
+                            let checked = execute.rows.map_or(Ok(()), |slot| self.check_rows(slot, rows));
+                            checked.err().map(Stop::Failed)
                         }
                         Err(stop) => Some(stop),
                     }

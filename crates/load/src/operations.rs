@@ -196,6 +196,7 @@ mod tests {
             statement,
             params: Box::new([]),
             into: Box::new([]),
+            rows: None,
         })
     }
 

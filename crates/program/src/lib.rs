@@ -8,6 +8,7 @@ pub mod key_space;
 pub mod names;
 mod program;
 pub mod random;
+pub mod row_buffer;
 pub mod sampler;
 pub mod value;
 pub mod vocabulary;

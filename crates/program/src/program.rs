@@ -9,6 +9,7 @@ use crate::expression::{Compiled, Context, Scalar};
 use crate::key_space::{KeySpace, Taken};
 use crate::names::Names;
 use crate::random::{Stream, client_stream};
+use crate::row_buffer::RowBuffer;
 use crate::sampler::{Position, Sampler, Scope, choose, thresholds};
 use crate::value::{Owned, Values};
 use compiler::Compiler;
@@ -38,6 +39,7 @@ pub struct Programs {
     variables: usize,
     counters: usize,
     loops: usize,
+    buffers: usize,
     spaces: Box<[Arc<KeySpace>]>,
 }
 
@@ -60,6 +62,7 @@ impl Programs {
             loops: 0,
             once: Vec::new(),
             ops: Vec::new(),
+            buffers: 0,
         };
         let mut programs = Vec::with_capacity(transactions.len());
         for (i, transaction) in transactions.iter().enumerate() {
@@ -80,6 +83,7 @@ impl Programs {
             variables: compiler.names.variables(),
             counters: compiler.names.counters(),
             loops: compiler.loops,
+            buffers: compiler.buffers,
             spaces: compiler.names.key_spaces().into_boxed_slice(),
         })
     }
@@ -119,6 +123,7 @@ impl Programs {
             loops: vec![0; self.loops],
             client: (client, clients),
             role: self.role(client, clients),
+            rows: (0..self.buffers).map(|_| RowBuffer::default()).collect(),
             left: Values::default(),
             right: Values::default(),
             taken: Taken::default(),
@@ -184,6 +189,8 @@ pub struct ClientState {
     /// The client's number and the number of clients.
     client: (u32, u32),
     role: usize,
+    /// The rows of results that steps run for.
+    pub rows: Vec<RowBuffer>,
     left: Values,
     right: Values,
     /// The keys of the current transaction.
@@ -251,6 +258,11 @@ impl ClientState {
                 }
             }
             Op::Jump { to } => return *to,
+            Op::NextRow { buffer, into, to } => {
+                if !self.rows[*buffer].next(into, &mut self.variables) {
+                    return *to;
+                }
+            }
             Op::Repeat { slot, times } => self.loops[*slot] = *times,
             Op::RepeatDrawn { slot, times, to } => {
                 let drawn = self.integer(times);

@@ -187,7 +187,7 @@ def _all_steps(steps: Iterable[AnyStep]) -> Iterator[AnyStep]:
     for step in steps:
         if step.include:
             yield step
-            for nested in (getattr(step, name, []) for name in ("then", "otherwise", "steps")):
+            for nested in (getattr(step, name, []) for name in ("then", "otherwise", "steps", "each")):
                 yield from _all_steps(nested)
 
 
@@ -207,6 +207,7 @@ def _step(  # noqa: PLR0912 - one per kind
             for index, param in enumerate(step.params):
                 yield from _generator(param, (*where, "params", index), tables, variables)
             variables.update(step.into)
+            yield from _steps(step.each, (*where, "each"), tables, variables)
         case Request():
             for name, param in step.params.items():
                 yield from _generator(param, (*where, "params", name), tables, variables)

@@ -213,6 +213,7 @@ fn an_expression_among_parameters_is_evaluated_first() {
             statement: 0,
             params: vec![drawn("x", integers(Function::Multiply, &[6, 7]))],
             into: vec![],
+            each: vec![],
         },
     ];
     let variables = after_two_runs(vec![steps]).expect("valid");

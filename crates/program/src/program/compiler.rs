@@ -19,6 +19,8 @@ pub(super) struct Compiler {
     /// Variables that are set once, each with the slot that records whether it has been set.
     pub(super) once: Vec<(usize, usize)>,
     pub(super) ops: Vec<Op>,
+    /// Number of buffers for rows.
+    pub(super) buffers: usize,
 }
 
 impl Compiler {
@@ -36,6 +38,7 @@ impl Compiler {
                 statement,
                 params,
                 into,
+                each,
             } => {
                 if *statement >= self.statements {
                     let problem = format!("statement {statement} does not exist; the plan has {}", self.statements);
@@ -46,12 +49,25 @@ impl Compiler {
                     .enumerate()
                     .map(|(i, param)| self.sampler(param, &format!("{path}.params[{i}]")))
                     .collect::<Result<_, _>>()?;
-                let into = into.iter().map(|name| self.names.variable(name)).collect();
+                let into: Box<[usize]> = into.iter().map(|name| self.names.variable(name)).collect();
+                let rows = (!each.is_empty()).then_some(self.buffers);
                 self.ops.push(Op::Execute(Execute {
                     statement: *statement,
                     params,
-                    into,
+                    into: into.clone(),
+                    rows,
                 }));
+                if let Some(buffer) = rows {
+                    if into.is_empty() {
+                        return Err(PlanError::invalid(path, "`each` needs variables in `into`"));
+                    }
+                    self.buffers += 1;
+                    let next = self.ops.len();
+                    self.ops.push(Op::NextRow { buffer, into, to: 0 });
+                    self.steps(each, &format!("{path}.each"))?;
+                    self.ops.push(Op::Jump { to: next });
+                    self.patch_jump(next);
+                }
             }
             Step::Begin { mode } => self.ops.push(Op::Begin(*mode)),
             Step::Commit => self.ops.push(Op::Commit),
@@ -206,6 +222,7 @@ impl Compiler {
         if let Op::JumpUnless { to, .. }
         | Op::JumpUnlessChance { to, .. }
         | Op::Jump { to }
+        | Op::NextRow { to, .. }
         | Op::RepeatDrawn { to, .. } = &mut self.ops[from]
         {
             *to = here;

@@ -54,6 +54,15 @@ pub enum Op {
         /// Jump target.
         to: usize,
     },
+    /// Store the next row of a result in variables.
+    NextRow {
+        /// The slot of the buffer.
+        buffer: usize,
+        /// The slots of the variables.
+        into: Box<[usize]>,
+        /// Jump target after the last row.
+        to: usize,
+    },
     /// Jump always.
     Jump {
         /// Jump target.
@@ -100,4 +109,6 @@ pub struct Execute {
     pub params: Box<[Sampler]>,
     /// The slots of the variables that receive the columns of the first row.
     pub into: Box<[usize]>,
+    /// The slot of the buffer that receives these columns of all rows instead, if steps follow for each.
+    pub rows: Option<usize>,
 }

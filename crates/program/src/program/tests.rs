@@ -131,6 +131,7 @@ fn a_statement_must_exist() {
         statement: 3,
         params: vec![],
         into: vec![],
+        each: vec![],
     }];
     let transaction = Transaction {
         name: "t".into(),

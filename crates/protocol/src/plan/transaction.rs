@@ -39,6 +39,9 @@ pub enum Step {
         /// Variables that take the first row's columns, in order; null if there is no row.
         #[serde(default)]
         into: Vec<String>,
+        /// Steps to do for each row; `into` then takes the columns of that row.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        each: Vec<Step>,
     },
     /// Begin a transaction of the engine.
     Begin {

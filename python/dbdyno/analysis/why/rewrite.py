@@ -106,10 +106,9 @@ def _count_statements(steps: Sequence[Step]) -> int:
     """Return an upper limit of the executed statements, sufficient to distinguish one from several."""
     count = 0
     for each in steps:
-        times = 1
-        if isinstance(each, Repeat):
-            # A drawn number counts as several.
-            times = each.times if isinstance(each.times, int) else 2
+        # A drawn number, and the rows of a result, count as several.
+        times = each.times if isinstance(each, Repeat) and isinstance(each.times, int) else 2
+        times = times if isinstance(each, Repeat | Execute) else 1
         count += isinstance(each, Execute) + times * sum(_count_statements(inner) for inner in nested(each))
     return count
 

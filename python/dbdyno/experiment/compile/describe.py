@@ -121,6 +121,8 @@ def _number(value: float) -> str:
 def _steps(steps: Sequence[plan.Step], statements: list[str], engine: str, depth: int) -> Iterable[str]:
     for step in steps:
         yield "    " * depth + _step(step, statements, engine)
+        if isinstance(step, plan.Execute) and step.each:
+            yield "    " * depth + "for each row"
         for number, inner in enumerate(plan.nested(step)):
             if number and inner:
                 yield "    " * depth + "else"

@@ -146,7 +146,8 @@ class TransactionCompiler:
         if self._estimates and self.statements[statement].analyze is None:
             # If the statement is used several times, use the first representative values.
             self.statements[statement] = replace(self.statements[statement], analyze=representatives(params))
-        return plan.Execute(statement=statement, params=params, into=list(step.into))
+        each = self._steps(step.each, owner)
+        return plan.Execute(statement=statement, params=params, into=list(step.into), each=each)
 
     def _request(self, step: Request, owner: str) -> plan.Step:
         if not self._dialect.has_requests:

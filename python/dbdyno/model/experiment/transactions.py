@@ -43,12 +43,22 @@ class Step(Strict):
 
 
 class Execute(Step):
-    """Run a statement, with a value for each ``?``; ``into`` names variables for the first row's columns."""
+    """Run a statement, with a value for each ``?``; ``into`` names variables for the first row's columns.
+
+    ``each``: steps that run for each row, with its columns in these variables.
+    """
 
     execute: SqlText
     name: Name | None = None
     params: list[Generator] = Field(default_factory=list)
     into: list[Name] = Field(default_factory=list)
+    each: list["AnyStep"] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _has_columns(self) -> Self:
+        if self.each and not self.into:
+            raise wrong("the steps need variables for the columns of a row", 'add `into = ["id"]`', key="each")
+        return self
 
     @model_validator(mode="after")
     def _one_value_each(self, info: ValidationInfo) -> Self:

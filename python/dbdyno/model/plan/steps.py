@@ -21,12 +21,16 @@ Compare = Literal["eq", "ne", "lt", "le", "gt", "ge", "is_null", "is_not_null"]
 
 @dataclass(frozen=True, kw_only=True)
 class Execute:
-    """Execute the statement with this index. ``into``: the variables that store the columns of the first row."""
+    """Execute the statement with this index. ``into``: the variables that store the columns of the first row.
+
+    ``each``: the steps to execute for each row; ``into`` then stores the columns of that row.
+    """
 
     do: Literal["execute"] = "execute"
     statement: Count
     params: Sequence[Generator] = ()
     into: Sequence[str] = ()
+    each: Sequence[Step] = field(default=(), metadata=OMITTED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,6 +147,8 @@ def nested(step: Step) -> tuple[Sequence[Step], ...]:
             return (step.then,)
         case Repeat():
             return (step.steps,)
+        case Execute() if step.each:
+            return (step.each,)
     return ()
 
 
@@ -158,6 +164,8 @@ def rewritten_steps(steps: Iterable[Step], rewrite: Callable[[Step], Iterable[St
                 made += rewrite(replace(step, then=rewritten_steps(step.then, rewrite)))
             case Repeat():
                 made += rewrite(replace(step, steps=rewritten_steps(step.steps, rewrite)))
+            case Execute() if step.each:
+                made += rewrite(replace(step, each=rewritten_steps(step.each, rewrite)))
             case _:
                 made += rewrite(step)
     return made
