@@ -64,6 +64,7 @@ CHANGED: dict[str, Any] = {
     "slo": "p99 < 50 ms",
     "cell": "threads=1",
     "fix": True,
+    "tune": True,
     "try_indexes": True,
     "index_budget_bytes": 1_000_000,
 }
