@@ -87,7 +87,7 @@ def fix_snippets(document: Document) -> list[tuple[str, str]]:
     """Return the name and the snippet of each fix that helps."""
     found = _of(document)
     return [
-        (each.fix, "\n".join(each.snippet))
+        (each.fix, "\n".join([*each.snippet, *_configured(each)]))
         for each in (found.tried if found is not None else ())
         if each.verdict == "helps"
     ]
@@ -101,3 +101,9 @@ def fix_text(document: Document) -> list[str]:
 
 def _of(document: Document) -> Fixes | None:
     return None if document.why is None else document.why.fixes
+
+
+def _configured(each: FixEffect) -> Iterator[str]:
+    for one in each.configuration:
+        yield f"# {one.place}"
+        yield from one.lines

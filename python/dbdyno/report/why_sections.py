@@ -20,7 +20,7 @@ def _is_by_time(document: Document) -> bool:
 
 
 def resource_table(document: Document) -> CellTable:
-    """Return each resource with its verdict; no rows if the run is not a `why`."""
+    """Return each resource with its verdict; no rows if the run changed no resource."""
     saved = "p99" if _is_by_time(document) else "the time"
     heads = [
         Column("resource", right=False),
@@ -32,7 +32,7 @@ def resource_table(document: Document) -> CellTable:
     ]
     why = document.why
     rows = []
-    for each in why.resources if why is not None else ():
+    for each in why.resources if why is not None and why.tests else ():
         free = next((test for test in each.tests if test.kind == "free"), None)
         slower = next((test for test in each.tests if test.kind == "slower"), None)
         right = {True: "right", False: "wrong", None: "open"}[each.inferred_right] if each.inferred else ""
