@@ -186,7 +186,8 @@ def test_it_goes_on_with_fixes_where_it_was_interrupted(cli: Cli) -> None:
     document = json.loads((cli.directory / "why.json").read_text())
     assert document["status"] == "done"
     tried = {each["fix"]: each for each in document["why"]["fixes"]["tried"]}
-    assert tried["index user (n)"]["blocks"] == 3
+    # Three rounds alone, and three more in each later part if three didn't settle it.
+    assert tried["index user (n)"]["blocks"] in (3, 6, 9)
     blocks = {each["block"] for cell in document["cells"] for each in cell["rounds"]}
     assert blocks == set(range(max(blocks) + 1)), "nothing is measured twice, and no block is left out"
 
