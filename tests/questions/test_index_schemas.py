@@ -16,6 +16,7 @@ from conftest import Cli
 from installed_servers import needs_mysql, needs_postgresql
 from measured_indexes import measured_indexes
 from named_servers import named_server
+from repeated import repeated
 
 # They start servers.
 pytestmark = pytest.mark.slow
@@ -72,6 +73,7 @@ def loaded(engine: str, script: str, directory: Path) -> Iterator[str]:
             yield server.url
 
 
+@repeated
 @pytest.mark.parametrize(
     ("engine", "name"),
     [
