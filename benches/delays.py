@@ -30,7 +30,7 @@ from dbdyno.engines.statements import places
 from dbdyno.model.events.answers import Answer, Loaded
 from dbdyno.model.events.changes import Calls
 from dbdyno.model.events.trial import TrialResult
-from dbdyno.model.plan.cell import PLAN
+from dbdyno.model.plan.worker_plan import PLAN
 from dbdyno.runtime.worker import ask
 
 SIZES_US = (50, 200, 1000, 5000)

@@ -25,7 +25,7 @@ import psutil
 from figures import Figure, NotMeasuredError, descriptors_of, in_turn, run
 
 from dbdyno.analysis.measured.histograms import Histogram
-from dbdyno.model.plan.cell import PLAN
+from dbdyno.model.plan.worker_plan import PLAN
 from dbdyno.runtime.worker import worker_path
 
 BLOCKS = 10

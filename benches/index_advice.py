@@ -32,7 +32,7 @@ from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.server.managed import target as target_of
 from dbdyno.engines.server.server import start_server
 from dbdyno.model.events.answers import Loaded
-from dbdyno.model.plan.cell import PLAN
+from dbdyno.model.plan.worker_plan import PLAN
 from dbdyno.runtime.worker import ask
 
 ENGINES = ("sqlite", "postgresql", "mariadb")

@@ -25,7 +25,7 @@ from dbdyno.analysis.predict.stored import read_calibration
 from dbdyno.analysis.predict.trees import Place, answers
 from dbdyno.engines.btree import BtreeRules
 from dbdyno.model.events.answers import Btree, BtreeFigures
-from dbdyno.model.plan.cell import PLAN
+from dbdyno.model.plan.worker_plan import PLAN
 from dbdyno.model.result.reading import JsonObject
 from dbdyno.report.charts.prediction import prediction_chart
 from dbdyno.report.export import write_json

@@ -12,7 +12,7 @@ from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.server.managed import target
 from dbdyno.engines.server.server import start_server
 from dbdyno.model.events.answers import Answer, Loaded
-from dbdyno.model.plan.cell import PLAN
+from dbdyno.model.plan.worker_plan import PLAN
 from dbdyno.runtime.worker import ask
 from fresh_data import fresh_data
 from installed_servers import needs_mysql, needs_postgresql

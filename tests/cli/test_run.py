@@ -20,7 +20,7 @@ from conftest import Cli, loading
 from dbdyno.base.resources import package_path
 from dbdyno.cli.experiment_source import ExperimentSource
 from dbdyno.cli.run import RunCommand
-from dbdyno.model.plan.cell import PLAN
+from dbdyno.model.plan.worker_plan import PLAN
 from dbdyno.model.run_options import RunOptions
 from dbdyno.run.execute import execute
 from dbdyno.run.machine import in_memory

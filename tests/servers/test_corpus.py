@@ -25,9 +25,10 @@ from dbdyno.experiment.compile import compile_cell, refusal
 from dbdyno.experiment.design import make_cells
 from dbdyno.model.events.answers import Loaded
 from dbdyno.model.events.trial import TrialResult
-from dbdyno.model.plan.cell import PLAN, CompiledCell
+from dbdyno.model.plan.cell import CompiledCell
 from dbdyno.model.plan.steps import Execute, Transaction
 from dbdyno.model.plan.tasks import Warmup, Window
+from dbdyno.model.plan.worker_plan import PLAN
 from dbdyno.run.provisioners import Provisioners
 from dbdyno.runtime.worker import ask, write_amalgamation
 from directories import server_directory

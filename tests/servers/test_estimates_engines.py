@@ -19,7 +19,7 @@ from dbdyno.engines.statements import places
 from dbdyno.model.events.answers import Answer, Loaded
 from dbdyno.model.events.facts import Estimate
 from dbdyno.model.events.trial import TrialResult
-from dbdyno.model.plan.cell import PLAN
+from dbdyno.model.plan.worker_plan import PLAN
 from dbdyno.model.result.convert import from_json
 from dbdyno.model.result.shape import Document
 from dbdyno.report.html import html_report

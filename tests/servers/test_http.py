@@ -17,7 +17,7 @@ from conftest import Cli
 from dbdyno.analysis.measured.histograms import Histogram
 from dbdyno.base.errors import SystemFailed
 from dbdyno.model.events.trial import TrialResult
-from dbdyno.model.plan.cell import PLAN
+from dbdyno.model.plan.worker_plan import PLAN
 from dbdyno.run.tiers import find_processes
 from dbdyno.runtime.worker import Worker, ask
 from http_service import service

@@ -15,7 +15,7 @@ from conftest import Cli
 from dbdyno.base.errors import SystemFailed
 from dbdyno.model.events.answers import FactsRead
 from dbdyno.model.events.trial import TrialResult
-from dbdyno.model.plan.cell import PLAN
+from dbdyno.model.plan.worker_plan import PLAN
 from dbdyno.runtime.worker import ask
 from directories import server_directory
 

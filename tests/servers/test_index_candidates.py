@@ -16,7 +16,7 @@ from dbdyno.engines.server.server import start_server
 from dbdyno.model.events.answers import Loaded
 from dbdyno.model.events.facts import Facts
 from dbdyno.model.events.trial import TrialResult
-from dbdyno.model.plan.cell import PLAN
+from dbdyno.model.plan.worker_plan import PLAN
 from dbdyno.runtime.worker import ask
 from directories import server_directory
 from fresh_data import fresh_data

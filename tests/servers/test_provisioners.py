@@ -21,7 +21,8 @@ from dbdyno.experiment.design import make_cells
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
 from dbdyno.model.events.answers import Answer
-from dbdyno.model.plan.cell import PLAN, CompiledCell
+from dbdyno.model.plan.cell import CompiledCell
+from dbdyno.model.plan.worker_plan import PLAN
 from dbdyno.run import runner
 from dbdyno.run.provisioners import Provisioners
 from dbdyno.run.trial import Trial

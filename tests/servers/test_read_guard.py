@@ -22,7 +22,7 @@ from dbdyno.engines.server.installations import find_installations, installation
 from dbdyno.engines.server.managed import target
 from dbdyno.engines.statements import places
 from dbdyno.model.events.answers import Loaded, OnlyReads, Reach, Writes
-from dbdyno.model.plan.cell import PLAN
+from dbdyno.model.plan.worker_plan import PLAN
 from dbdyno.runtime.worker import ask
 from directories import server_directory
 from duckdb_library import LIBRARY, URL, needs_duckdb

@@ -4,7 +4,7 @@ import json
 import subprocess
 from typing import Any
 
-from dbdyno.model.plan.cell import PLAN
+from dbdyno.model.plan.worker_plan import PLAN
 from dbdyno.runtime.worker import worker_path
 
 SELECT = "select v from t where id = ?"

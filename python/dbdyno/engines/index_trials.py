@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from dbdyno.model.plan.cell import Target
+from dbdyno.model.plan.tasks import Target
 from dbdyno.model.result.reading import JsonObject
 
 Operation = Literal["insert", "update", "delete"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
@@ -34,7 +34,10 @@ from dbdyno.engines.provisioner import CopyingProvisioner
 from dbdyno.model.events.answers import Answer, Loaded
 from dbdyno.model.events.reading import E
 from dbdyno.model.events.trial import TrialResult
-from dbdyno.model.plan.cell import PLAN, CompiledCell, Target, not_analyzed
+from dbdyno.model.plan.cell import CompiledCell
+from dbdyno.model.plan.steps import Begin, Rollback
+from dbdyno.model.plan.tasks import AskTask, LoadTask, Target, Warmup, Window, without_analysis
+from dbdyno.model.plan.worker_plan import WorkerPlan
 from dbdyno.model.result import Document
 from dbdyno.model.result.cell import Cell
 from dbdyno.model.result.convert import to_json
@@ -91,7 +94,7 @@ class _Statement:
 
     @property
     def sql(self) -> str:
-        return str(self.compiled.trial["statements"][0]["sql"])
+        return self.compiled.task.statements[0].sql
 
 
 def try_indexes(
@@ -264,8 +267,8 @@ class _SystemTrials:
     def _estimates(self, candidates: Sequence[Sequence[Index]]) -> list[EstimatedIndex] | None:
         """Return the candidates that the planner would use, by the statement and its gain; None if it can't say."""
         first = self._statements[0].compiled
-        asked = [each.compiled.trial["statements"][0] for each in self._statements]
-        statements = [(str(each["sql"]), each.get("example", [])) for each in asked]
+        asked = [each.compiled.task.statements[0] for each in self._statements]
+        statements = [(each.sql, each.example) for each in asked]
         try:
             with self._provisioners.of(first).ready(first, 0) as ready:
                 groups = [[index.sql for index in each] for each in candidates]
@@ -514,7 +517,7 @@ class _Copies:
             if query is None:
                 return None
             try:
-                answer = self._ask(1, {"kind": "ask", "sql": query}, Answer).answer
+                answer = self._ask(AskTask(target=self._targets[1], sql=query), Answer).answer
             except SystemFailed:
                 return None
             if not answer:
@@ -525,9 +528,7 @@ class _Copies:
     def plans(self, compiled: Sequence[CompiledCell]) -> Mapping[str, list[str]]:
         """Return the plan of each statement on the second copy, by its SQL."""
         statements = {
-            one["sql"]: one | {"name": one["sql"]}
-            for each in compiled
-            for one in not_analyzed(each.trial["statements"])
+            one.sql: replace(one, name=one.sql) for each in compiled for one in without_analysis(each.task.statements)
         }
         prepared = prepare_on(self._targets[1], list(statements.values()), self._provisioners)
         return {sql: list(plan) for sql, plan in prepared.engine.plans.items()}
@@ -538,20 +539,17 @@ class _Copies:
         """Return the mean milliseconds of a statement on a copy; None if it fails. ``ms``: about how long it takes."""
         executions = max(1, min(math.ceil(window_s * 1e3 / max(ms, 1e-3)), _MOST_EXECUTIONS))
         warmup = 0 if ms > _SLOW_S * 1e3 else 1
-        plan = compiled.trial_plan(self._targets[side], seed, analyzed=True)
-        task = plan["task"] | {
-            "window": {"transactions": executions, "seconds": 600.0},
-            "warmup": {"seconds": 0, "transactions": warmup},
-        }
-        if writes:
-            # Deletes are rolled back already.
-            task["transactions"] = [
-                each
-                if any(step["do"] == "begin" for step in each["steps"])
-                else each | {"steps": [{"do": "begin", "mode": "deferred"}, *each["steps"], {"do": "rollback"}]}
-                for each in task["transactions"]
-            ]
-        told = ask(plan | {"task": task}, TrialResult, interrupted=self._provisioners.interrupted)
+        plan = compiled.plan(self._targets[side], seed, analyzed=True)
+        task = replace(
+            plan.task,
+            window=Window(transactions=executions, seconds=600.0),
+            warmup=Warmup(transactions=warmup),
+        )
+        # Deletes are rolled back already.
+        if writes and not task.begins:
+            undone = [replace(each, steps=[Begin(), *each.steps, Rollback()]) for each in task.transactions]
+            task = replace(task, transactions=undone)
+        told = ask(plan.with_task(task), TrialResult, interrupted=self._provisioners.interrupted)
         if not told.accounting.ok or told.failures:
             return None
         return told.elapsed_s * 1e3 / told.completed
@@ -587,12 +585,11 @@ class _Copies:
         """Run statements in one session; return the seconds of each. Raises SystemFailed."""
         if not statements:
             return []
-        task = {"kind": "load", "before": [], "tables": [], "after": list(statements)}
-        return [each.seconds for each in self._ask(side, task, Loaded).tables[: len(statements)]]
+        task = LoadTask(target=self._targets[side], before=[], tables=[], after=statements)
+        return [each.seconds for each in self._ask(task, Loaded).tables[: len(statements)]]
 
-    def _ask(self, side: int, task: dict[str, Any], answer: type[E]) -> E:
-        plan = {"schema": PLAN, "seed": 1, "task": task | {"target": self._targets[side]}}
-        return ask(plan, answer, interrupted=self._provisioners.interrupted)
+    def _ask(self, task: AskTask | LoadTask, answer: type[E]) -> E:
+        return ask(WorkerPlan(task=task), answer, interrupted=self._provisioners.interrupted)
 
 
 def _tried(indexes: Sequence[Index]) -> TriedIndex:

@@ -241,7 +241,7 @@ def _refused(target: Mapping[str, Any], statement: Statement | None, provisioner
     return None
 
 
-def prepare_on(target: Mapping[str, Any], statements: Sequence[Any], provisioners: Provisioners) -> TrialResult:
+def prepare_on(target: Mapping[str, Any], statements: Sequence[Statement], provisioners: Provisioners) -> TrialResult:
     """Let one client open a session and prepare all statements without executing one; the result has their plans.
 
     ``statements``: as in a plan. Raises SystemFailed.

@@ -16,7 +16,7 @@ from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.server.managed import target
 from dbdyno.engines.server.server import Server, start_server
 from dbdyno.model.events.trial import TrialResult
-from dbdyno.model.plan.cell import PLAN
+from dbdyno.model.plan.worker_plan import PLAN
 from dbdyno.model.result.cell import Cell as MeasuredCell
 from dbdyno.model.result.convert import from_json
 from dbdyno.runtime.worker import Worker

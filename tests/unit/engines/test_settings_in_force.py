@@ -8,7 +8,7 @@ import pytest
 from conftest import SMALL, Cli
 from dbdyno.engines.sqlite.settings import _LOAD_PRAGMAS, _TRIAL_PRAGMAS, in_force, read_settings
 from dbdyno.model.events.answers import FactsRead
-from dbdyno.model.plan.cell import PLAN
+from dbdyno.model.plan.worker_plan import PLAN
 from dbdyno.runtime.worker import ask
 
 # For each a value that is not its default.

@@ -18,7 +18,7 @@ import dbdyno
 from dbdyno.analysis.predict import schema as prediction
 from dbdyno.engines.sqlite.targets import load_target, trial_target
 from dbdyno.model.events.reading import Event, InvalidEvent, read_event, read_line
-from dbdyno.model.plan.cell import PLAN
+from dbdyno.model.plan.worker_plan import PLAN
 from dbdyno.model.result import schema
 from dbdyno.runtime.worker import worker_path
 from experiment_files import ROOT, compiled, event_schema, small, worker_schema

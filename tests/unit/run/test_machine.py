@@ -17,8 +17,9 @@ from dbdyno.experiment.experiment import make_experiment
 from dbdyno.experiment.resolve import resolve
 from dbdyno.model.events.answers import Device
 from dbdyno.model.events.machine import DeviceFacts
-from dbdyno.model.plan.cell import PLAN, Cell, CompiledCell
+from dbdyno.model.plan.cell import Cell, CompiledCell
 from dbdyno.model.plan.tasks import DeviceTask
+from dbdyno.model.plan.worker_plan import PLAN
 from dbdyno.run import machine
 from dbdyno.run.machine import ceiling
 from dbdyno.runtime.worker import ask

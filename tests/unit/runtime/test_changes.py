@@ -11,7 +11,7 @@ from dbdyno.analysis.measured.merged_results import merge_results
 from dbdyno.model.events.changes import Calls
 from dbdyno.model.events.reading import read_event
 from dbdyno.model.events.trial import TrialResult
-from dbdyno.model.plan.cell import PLAN
+from dbdyno.model.plan.worker_plan import PLAN
 from dbdyno.runtime.worker import worker_path
 from experiment_files import event_schema
 from synthetic_events import result_of

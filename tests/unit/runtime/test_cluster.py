@@ -22,9 +22,8 @@ from conftest import Cli, those
 from dbdyno.analysis.measured.histograms import Histogram, encode_ns
 from dbdyno.analysis.measured.merged_results import merge_results
 from dbdyno.base.errors import InputError
-from dbdyno.model.plan.cell import PLAN
 from dbdyno.model.plan.tasks import TrialTask
-from dbdyno.model.plan.worker_plan import WorkerPlan
+from dbdyno.model.plan.worker_plan import PLAN, WorkerPlan
 from dbdyno.model.run_options import RunOptions
 from dbdyno.run.cluster_checks import check_cluster
 from dbdyno.run.processes import parts

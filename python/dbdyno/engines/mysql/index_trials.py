@@ -10,7 +10,8 @@ from dbdyno.engines.lookup import known_engine
 from dbdyno.engines.mysql.dialect import quoted
 from dbdyno.engines.sql_lexer import significant, tokenize
 from dbdyno.model.events.answers import Loaded
-from dbdyno.model.plan.cell import PLAN, Target
+from dbdyno.model.plan.tasks import LoadTask, Target
+from dbdyno.model.plan.worker_plan import WorkerPlan
 from dbdyno.model.result.reading import JsonObject
 from dbdyno.runtime.worker import ask
 
@@ -29,8 +30,7 @@ class MysqlIndexTrials:
                 f"insert into {name} ({columns}) select {columns} from {origin}",
                 f"analyze table {name}",
             ]
-            task = {"kind": "load", "target": copy, "before": [], "tables": [], "after": steps}
-            ask({"schema": PLAN, "seed": 1, "task": task}, Loaded)
+            ask(WorkerPlan(task=LoadTask(target=copy, before=[], tables=[], after=steps)), Loaded)
 
     def leaves_copy(self, sql: str, database: str) -> bool:
         """Whether a name in a statement begins with the database."""

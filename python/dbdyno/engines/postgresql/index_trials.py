@@ -10,7 +10,7 @@ from dbdyno.base.errors import SystemFailed, reason
 from dbdyno.engines.fixes import standard_quote as quoted
 from dbdyno.engines.index_trials import NEW, ROWS, SAMPLED_FROM, Operation, WriteScript, column_names, write_script
 from dbdyno.engines.postgresql.psql import QUIET, client_program, connection, variables
-from dbdyno.model.plan.cell import Target
+from dbdyno.model.plan.tasks import Target
 from dbdyno.model.result.reading import JsonObject
 
 _SPREAD = "md5(dbdyno_id::text)"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dbdyno.base.errors import SystemFailed
 from dbdyno.engines.fixes import standard_quote as quoted
 from dbdyno.engines.index_trials import NEW, ROWS, SAMPLED_FROM, Operation, WriteScript, column_names, write_script
-from dbdyno.model.plan.cell import Target
+from dbdyno.model.plan.tasks import Target
 from dbdyno.model.result.reading import JsonObject
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from dbdyno.model.experiment.definition import Definition
 from dbdyno.model.experiment.levels import Level
@@ -16,9 +15,7 @@ from dbdyno.model.plan.change import Change
 from dbdyno.model.plan.serialization import as_json
 from dbdyno.model.plan.settings import Settings
 from dbdyno.model.plan.system import SystemSpec
-from dbdyno.model.plan.tasks import LoadTable, LoadTask, SpaceTask, TrialTask, without_analysis
-from dbdyno.model.plan.tasks import Target as Target  # noqa: PLC0414 - for engines/index_trials.py
-from dbdyno.model.plan.worker_plan import PLAN as PLAN  # noqa: PLC0414 - for run/index_trials.py
+from dbdyno.model.plan.tasks import LoadTable, LoadTask, SpaceTask, Target, TrialTask, without_analysis
 from dbdyno.model.plan.worker_plan import TaskT, TrialPlan, WorkerPlan
 
 # Increase this when the worker generates other rows from the same plan, so that old templates aren't reused.
@@ -190,23 +187,8 @@ class CompiledCell:
         )
         return WorkerPlan(seed=seed, task=task)
 
-    @property
-    def trial(self) -> dict[str, Any]:
-        """The task as JSON, for run/index_trials.py."""
-        made: dict[str, Any] = as_json(self.task)
-        return made
-
-    def trial_plan(self, target: Target, seed: int, *, analyzed: bool) -> dict[str, Any]:
-        """Return the plan of a trial as JSON, for run/index_trials.py."""
-        return self.plan(target, seed, analyzed=analyzed).json
-
     def _plan(self, task: TaskT) -> WorkerPlan[TaskT]:
         return WorkerPlan(seed=self.definition.data_seed, task=task)
-
-
-def not_analyzed(statements: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return statements as JSON without the request to measure their row estimates, for run/index_trials.py."""
-    return [{name: value for name, value in each.items() if name != "analyze"} for each in statements]
 
 
 def file_digest(path: str) -> str:
