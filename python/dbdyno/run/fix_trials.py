@@ -78,19 +78,14 @@ class Fixer:
     def measure(self) -> None:
         """Measure the missing fixes. Raises DbdynoError."""
         planned = self._planned() or self._plan_first()
-        if planned is None or not planned.stages or self._provisioners.interrupted:
+        if planned is None:
             return
-        self._measure(planned.stages[0])
-        if self._provisioners.interrupted:
-            return
-        if len(planned.stages) == 1:
-            planned = self._plan_together(planned)
-        if len(planned.stages) > 1 and not self._provisioners.interrupted:
-            self._measure(planned.stages[1])
-        if len(planned.stages) == _STAGES - 1 and not self._provisioners.interrupted:
-            planned = self._plan_proven(planned)
-        if len(planned.stages) == _STAGES and not self._provisioners.interrupted:
-            self._measure(planned.stages[-1])
+        for number in range(_STAGES):
+            if len(planned.stages) == number > 0 and not self._provisioners.interrupted:
+                planned = self._plan_combinations(planned, proven=number == _STAGES - 1)
+            if len(planned.stages) <= number or self._provisioners.interrupted:
+                return
+            self._measure(planned, number)
 
     def _planned(self) -> Planned | None:
         stored = part(self._store.run(self._plan.run_id).design, "fixes")
@@ -112,36 +107,24 @@ class Fixer:
         engine, budget = self._base.cell.system.engine, self._fixing.index_budget_bytes
         return self._keep(Planned(stages, left_out, engine, budget))
 
-    def _plan_together(self, planned: Planned) -> Planned:
-        """Add combinations of the promising fixes, next to the best single fix and the unsettled ones."""
-        document = read_run(self._store, self._plan.run_id, self._fixing.experiment)
-        found = _fixes(document)
-        if found is None:
-            return planned
-        named = {each.name: each for each in planned.fixes}
-        groups = groups_of(found, named, planned.index_budget_bytes)
-        single = promising(found)
-        again = [each for each in single if each.verdict == "inconclusive"][:_MOST_UNSETTLED]
-        if not groups and not again:
-            return planned
-        again += [each for each in single if each.verdict == "helps"][:1]
-        fixes, refused = self._possible_fixes([fix for fix, _ in groups])
-        members = {fix.name: names for fix, names in groups}
-        stage = Stage(self._next_block(), [*(named[each.fix] for each in again), *fixes], members)
-        return self._keep(replace(planned, stages=[*planned.stages, stage], left_out=[*planned.left_out, *refused]))
+    def _plan_combinations(self, planned: Planned, *, proven: bool) -> Planned:
+        """Add new combinations of the promising fixes, next to the best single fix and the unsettled ones.
 
-    def _plan_proven(self, planned: Planned) -> Planned:
-        """Add the combinations of the fixes that are proven to help by now, if they are new."""
+        ``proven``: combine only fixes that are proven to help, and leave the others.
+        """
         found = _fixes(read_run(self._store, self._plan.run_id, self._fixing.experiment))
         if found is None:
             return planned
         named = {each.name: each for each in planned.fixes}
-        groups = groups_of(found, named, planned.index_budget_bytes, proven=True)
+        groups = groups_of(found, named, planned.index_budget_bytes, proven=proven)
+        single = promising(found)
+        unsettled = [each for each in single if each.verdict == "inconclusive" and not proven][:_MOST_UNSETTLED]
+        best = [each for each in single if each.verdict == "helps"][:1]
         fixes, refused = self._possible_fixes([fix for fix, _ in groups])
-        if not fixes:
+        if not fixes and not unsettled:
             return planned
-        best = [named[each.fix] for each in promising(found)][:1]
-        stage = Stage(self._next_block(), [*best, *fixes], {fix.name: names for fix, names in groups})
+        again = [named[each.fix] for each in (*unsettled, *best)]
+        stage = Stage(self._next_block(), [*again, *fixes], {fix.name: names for fix, names in groups})
         return self._keep(replace(planned, stages=[*planned.stages, stage], left_out=[*planned.left_out, *refused]))
 
     def _useful_fixes(self, fixes: Sequence[Fix]) -> tuple[list[Fix], list[str]]:
@@ -197,21 +180,20 @@ class Fixer:
         self._store.update_run(run.id, design=design)
         return planned
 
-    def _measure(self, stage: Stage) -> None:
-        """Measure the missing rounds of a stage."""
+    def _measure(self, planned: Planned, number: int) -> None:
+        """Measure the missing rounds of a stage, by its number from 0."""
+        stage, *later = planned.stages[number:]
         cells = [self._base, *(self._with(fix) for fix in stage.fixes)]
         names = {each.cell.id for each in cells}
-        stages = self._planned()
-        ends = [each.first for each in stages.stages if each.first > stage.first] if stages is not None else []
-        stopping = self._rule(stage)
+        stopping = self._rule(number)
         most = self._plan.rounds if stopping is None else stopping.maximum
-        last = min(ends, default=stage.first + most)
+        rounds = later[0].first - stage.first if later else most
+        last = stage.first + rounds
         done = {
             (trial.cell, trial.block): trial
             for trial in self._store.trials(self._plan.run_id)
             if trial.status == "done" and stage.first <= trial.block < last and trial.cell in names
         }
-        rounds = most if not ends else last - stage.first
         plan = replace(
             self._plan,
             cells=cells,
@@ -238,17 +220,15 @@ class Fixer:
         ) as display:
             carry_out(plan, self._store, self._provisioners, display, interrupted)
 
-    def _rule(self, stage: Stage) -> Stopping | None:
+    def _rule(self, number: int) -> Stopping | None:
         """Return the rule for a stage: a tuning divides its budget between the stages."""
         tuning = self._fixing.tuning
         if tuning is None or tuning.budget_s is None:
             return self._plan.stopping
         left_s = max(tuning.budget_s - (time.monotonic() - self._plan.began), 0.0)
-        planned = self._planned()
-        number = 1 if planned is None else [each.first for each in planned.stages].index(stage.first) + 1
-        if number == 1:
+        if number == 0:
             return replace(tuning, budget_s=left_s * _ALONE_SHARE, minimum=_ALONE_ROUNDS, kept=_ALONE_ROUNDS)
-        return replace(tuning, budget_s=left_s * (_SECOND_SHARE if number < _STAGES else 1.0))
+        return replace(tuning, budget_s=left_s * (_SECOND_SHARE if number < _STAGES - 1 else 1.0))
 
 
 def _is_index(fix: Fix) -> bool:
