@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from dbdyno.analysis.answer.configurations import Configuration, Price, Ranking, behind
 from dbdyno.analysis.answer.prices import failures_words, is_cure
 from dbdyno.analysis.answer.short import SYSTEM, level_name
+from dbdyno.analysis.answer.words import shortened_list
 from dbdyno.analysis.measured.metrics import failing
 from dbdyno.base.numbers import factor_words, times
 from dbdyno.model.result.cell import Cell
@@ -297,17 +298,11 @@ def _named_row(action: Any, choices: Sequence[Choice], effect: str, price: str) 
         names = [next(iter(each.levels)) if "=" in each.name else each.name for each in choices]
     return Advice(
         action=action,
-        change=_listed(names),
+        change=shortened_list(names),
         levels=dict(choices[0].levels) if alone else {},
         effect=effect,
         price=price,
     )
-
-
-def _listed(names: Iterable[str], most: int = 3) -> str:
-    known = list(names)
-    rest = len(known) - most
-    return ", ".join(known[:most] if rest > 1 else known) + (f" and {rest} others" if rest > 1 else "")
 
 
 def _ratio(each: Choice) -> str:

@@ -190,3 +190,9 @@ def listed(names: Sequence[str], most: int = 2) -> str:
     """Join the first ``most`` names and the number of others."""
     rest = len(names) - most
     return ", ".join(names[:most]) + (f" and {rest} others" if rest > 1 else " and 1 other" if rest == 1 else "")
+
+
+def shortened_list(names: Sequence[str], separator: str = ", ", most: int = 3) -> str:
+    """Join names. If at least two are more than ``most``, join the first ones and the number of others."""
+    rest = len(names) - most
+    return f"{separator.join(names[:most])} and {rest} others" if rest > 1 else separator.join(names)

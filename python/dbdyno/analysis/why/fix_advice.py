@@ -6,15 +6,13 @@ from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from dbdyno.analysis.answer.advice import UNKNOWN
+from dbdyno.analysis.answer.words import shortened_list
 from dbdyno.analysis.why.fix_sentences import gain_words, price_texts
 from dbdyno.base.numbers import times
 from dbdyno.model.plan.change import CHANGE
 from dbdyno.model.plan.fix import FIX
 from dbdyno.model.result.effects import Advice
 from dbdyno.model.result.fixes import FixEffect, Fixes
-
-# Largest number of fixes that a row names.
-_NAMED = 3
 
 
 def advise(found: Fixes) -> list[Advice]:
@@ -51,14 +49,11 @@ def _row(action: Literal["take", "maybe"], each: FixEffect, found: Fixes) -> Adv
 def _summary(action: Literal["skip", "open"], fixes: Sequence[FixEffect]) -> Iterator[Advice]:
     if not fixes:
         return
-    names = [each.fix for each in fixes]
-    rest = len(names) - _NAMED
-    # Names of fixes contain commas.
-    listed = "; ".join(names[:_NAMED] if rest > 1 else names) + (f" and {rest} others" if rest > 1 else "")
     most = max((each.gain_ci95[1] for each in fixes if each.gain_ci95 is not None), default=None)
     yield Advice(
         action=action,
-        change=listed,
+        # Names of fixes contain commas.
+        change=shortened_list([each.fix for each in fixes], "; "),
         levels={},
         effect="too noisy to tell" if most is None or most > UNKNOWN else f"at most {times(max(most, 1.0))}x",
         price="a longer --budget settles it" if action == "open" else "",
