@@ -27,6 +27,7 @@ Json = Mapping[str, Any]
 _WRITES = re.compile(r"\s*(?:insert|update|delete|replace|merge)\b", re.IGNORECASE)
 _MAY_WRITE = re.compile(r"\s*with\b.*\b(?:insert|update|delete|merge)\b", re.IGNORECASE | re.DOTALL)
 _CHANGES = re.compile(r"\s*(?:update|delete)\b", re.IGNORECASE)
+_DELETES = re.compile(r"\s*delete\b", re.IGNORECASE)
 _INSERTS = re.compile(r"\s*(?:insert|replace)\b", re.IGNORECASE)
 
 
@@ -63,6 +64,11 @@ class StatementFacts:
     def changes(self) -> bool:
         """Whether it updates or deletes rows."""
         return bool(_CHANGES.match(self.sql))
+
+    @property
+    def deletes(self) -> bool:
+        """Whether it deletes rows."""
+        return bool(_DELETES.match(self.sql))
 
     @property
     def inserts(self) -> bool:

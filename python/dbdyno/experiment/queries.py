@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -24,7 +23,6 @@ from dbdyno.experiment.sql_file import Block, Pause, Statement, split_statements
 from dbdyno.experiment.substitute import escape
 from dbdyno.model.experiment.sql import ANY
 
-_DELETES = re.compile(r"\s*delete\b", re.IGNORECASE)
 _OPERATOR_CHARACTERS = "+-*/<>=~!@#%^&|`?"
 
 _WARMUP_S, _WINDOW_S = 0.1, 0.5
@@ -244,7 +242,7 @@ def experiment_of_levels(
         text = level["sql"] if engine == ANY else {engine: level["sql"]}
         made = [*level["sets"], {"execute": text, "params": level["params"]}]
         facts = StatementFacts(name, level["sql"])
-        if _DELETES.match(level["sql"]) or (keeps_data and facts.writes):
+        if facts.deletes or (keeps_data and facts.writes):
             control = {} if engine != ANY else {"optional": True}
             made = [{"begin": "deferred", **control}, *made, {"rollback": True, **control}]
         steps[name] = {"steps": made}
