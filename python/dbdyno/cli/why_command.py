@@ -1,7 +1,8 @@
 """The commands that prove a cell's bottleneck, and find what makes it faster."""
 
 import sys
-from typing import Annotated
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,6 +23,10 @@ from dbdyno.cli.options import (
     SystemOption,
     VerboseOption,
 )
+from dbdyno.model.run_options import RunOptions
+
+if TYPE_CHECKING:
+    from dbdyno.cli.exports import Exports
 
 _Subject = Annotated[
     str,
@@ -35,6 +40,8 @@ _CellOption = Annotated[
     str | None, typer.Option("--cell", metavar="ID", help="The cell, if the experiment has several: threads=2")
 ]
 
+_BudgetOption = Annotated[str, typer.Option("--budget", metavar="TIME", help="Time that the run may take, e.g. 5m")]
+
 
 def why(
     subject: _Subject = "last",
@@ -46,7 +53,7 @@ def why(
     rounds: Annotated[
         str, typer.Option(metavar="N|auto", help="Blocks in which the cell and each change are measured once")
     ] = "auto",
-    budget: Annotated[str, typer.Option("--budget", metavar="TIME", help="Time that the run may take, e.g. 5m")] = "1m",
+    budget: _BudgetOption = "1m",
     fix: Annotated[
         bool, typer.Option("--fix", help="Then measure possible fixes and their price; takes as long again")
     ] = False,
@@ -63,14 +70,9 @@ def why(
 
     For an open loop, find what determines its response time (p99).
     """
-    from dbdyno.cli.experiment_source import ExperimentSource, divide_chosen
     from dbdyno.cli.exports import Exports
-    from dbdyno.cli.why import answer_why
-    from dbdyno.model.run_options import RunOptions
 
-    levels, values = divide_chosen([subject], chosen or [], mix=mix, clients=clients)
     options = RunOptions(
-        set=levels,
         systems=system or [],
         rounds=read_rounds(rounds),
         seed=seed,
@@ -82,10 +84,7 @@ def why(
         fix=fix,
     )
     exports = Exports(json=json, markdown=markdown, report=report)
-    source = ExperimentSource([subject], values=values, directory=directory, mix=mix)
-    code = answer_why(source, options, store, exports, sys.argv, verbose=verbose)
-    if code:
-        raise typer.Exit(code)
+    _answer(subject, chosen, options, store, exports, mix=mix, clients=clients, verbose=verbose)
 
 
 def tune(
@@ -94,7 +93,7 @@ def tune(
     chosen: SetOption = None,
     system: SystemOption = None,
     clients: ClientsOption = None,
-    budget: Annotated[str, typer.Option("--budget", metavar="TIME", help="Time that the run may take, e.g. 5m")] = "3m",
+    budget: _BudgetOption = "3m",
     index_budget: IndexBudgetOption = None,
     seed: SeedOption = None,
     directory: DirOption = None,
@@ -109,15 +108,10 @@ def tune(
 
     A .sql file runs as one workload: its transactions by weight.
     """
-    from dbdyno.cli.experiment_source import ExperimentSource, divide_chosen, is_sql_file
+    from dbdyno.cli.experiment_source import is_sql_file
     from dbdyno.cli.exports import Exports
-    from dbdyno.cli.why import answer_why
-    from dbdyno.model.run_options import RunOptions
 
-    mix = is_sql_file(subject)
-    levels, values = divide_chosen([subject], chosen or [], mix=mix, clients=clients)
     options = RunOptions(
-        set=levels,
         systems=system or [],
         rounds="auto",
         seed=seed,
@@ -130,7 +124,26 @@ def tune(
         index_budget_bytes=read_bytes(index_budget, "--index-budget"),
     )
     exports = Exports(json=json, markdown=markdown, report=report)
-    source = ExperimentSource([subject], values=values, directory=directory, mix=mix)
-    code = answer_why(source, options, store, exports, sys.argv, verbose=verbose)
+    _answer(subject, chosen, options, store, exports, mix=is_sql_file(subject), clients=clients, verbose=verbose)
+
+
+def _answer(
+    subject: str,
+    chosen: list[str] | None,
+    options: RunOptions,
+    store: str | None,
+    exports: "Exports",
+    *,
+    mix: bool,
+    clients: str | None,
+    verbose: bool,
+) -> None:
+    """Measure, and end with the exit code. ``chosen``: levels of factors, and values of a file's parameters."""
+    from dbdyno.cli.experiment_source import ExperimentSource, divide_chosen
+    from dbdyno.cli.why import answer_why
+
+    levels, values = divide_chosen([subject], chosen or [], mix=mix, clients=clients)
+    source = ExperimentSource([subject], values=values, directory=options.directory, mix=mix)
+    code = answer_why(source, replace(options, set=levels), store, exports, sys.argv, verbose=verbose)
     if code:
         raise typer.Exit(code)
