@@ -142,14 +142,18 @@ def _used(generator: BaseModel) -> Iterator[str]:
             yield generator.variable
         case Expression():
             yield from generator.expression.variables
-    for item in _parts(generator):
+    for _, item in _parts(generator):
         yield from _used(item)
 
 
-def _parts(generator: BaseModel) -> Iterator[BaseModel]:
-    values = (getattr(generator, name) for name in type(generator).model_fields)
-    nested = (item for value in values for item in (value if isinstance(value, list) else [value]))
-    return (item for item in nested if isinstance(item, BaseModel))
+def _parts(generator: BaseModel) -> Iterator[tuple[Location, BaseModel]]:
+    """Yield the generators inside a generator, each with its place there."""
+    for name in type(generator).model_fields:
+        value = getattr(generator, name)
+        places = enumerate(value) if isinstance(value, list) else [(None, value)]
+        for index, item in places:
+            if isinstance(item, BaseModel):
+                yield ((name,) if index is None else (name, index)), item
 
 
 def _measured(definition: Definition) -> Iterator[Invalid]:
@@ -273,12 +277,8 @@ def _generator(
             yield from _latest(generator.draw, where, in_column=in_column)
         case Next():
             yield from _next(generator.next, (*where, "next"), tables, in_column=in_column)
-    for name in type(generator).model_fields:
-        value = getattr(generator, name)
-        for index, item in enumerate(value if isinstance(value, list) else [value]):
-            if isinstance(item, BaseModel):
-                inside = (*where, name, index) if isinstance(value, list) else (*where, name)
-                yield from _generator(item, inside, tables, variables)
+    for place, item in _parts(generator):
+        yield from _generator(item, (*where, *place), tables, variables)
 
 
 def _table(name: str, where: Location, tables: Mapping[str, Table]) -> Iterator[Invalid]:
@@ -347,7 +347,7 @@ def _is_repeatable(generator: BaseModel, tables: Mapping[str, Table], trail: tup
         case Key():
             if not _column_repeats(generator.key, tables, trail):
                 return False
-    return all(_is_repeatable(item, tables, trail) for item in _parts(generator))
+    return all(_is_repeatable(item, tables, trail) for _, item in _parts(generator))
 
 
 def _column_repeats(name: str, tables: Mapping[str, Table], trail: tuple[str, ...]) -> bool:
