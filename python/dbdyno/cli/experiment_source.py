@@ -36,7 +36,7 @@ def divide_chosen(
     """
     is_file = any(map(is_sql_file, experiments))
     if mix and not is_file:
-        raise InputError("--mix", "it applies to files of SQL statements only", "leave it out, or name a .sql file")
+        raise InputError("--mix", "it applies to SQL files only", "leave it out, or name a .sql file")
     if clients is not None:
         if is_file and not mix:
             problem = "each statement of the file is measured alone, with one client"

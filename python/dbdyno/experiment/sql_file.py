@@ -86,7 +86,7 @@ def read_sql_file(path: str) -> str:
     try:
         content = Path(path).read_bytes()
     except OSError as error:
-        raise InputError(path, f"cannot read the file: {reason(error)}", "name a file of SQL statements") from error
+        raise InputError(path, f"cannot read the file: {reason(error)}", "name an SQL file") from error
     mark, encoding = next((each for each in _BYTE_ORDER_MARKS if content.startswith(each[0])), (b"", "utf-8"))
     try:
         text = content[len(mark) :].decode(encoding)

@@ -196,7 +196,7 @@ class Mysql(ServerEngine):
         from dbdyno.engines.mysql.statement_log import read_log
 
         if prefix is not None:
-            raise InputError("--log-line-prefix", "logs of MySQL have no prefix", "leave it out")
+            raise InputError("--log-line-prefix", "only PostgreSQL's logs have a prefix", "leave it out")
         return read_log(file, place, form)
 
     def waits(self, product: str) -> WaitList | None:

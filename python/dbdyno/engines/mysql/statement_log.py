@@ -47,7 +47,7 @@ def _form(lines: list[str], place: str) -> str:
             return "slow"
         if _GENERAL.match(line.rstrip("\r\n")):
             return "general"
-    raise InputError(place, "not a log of MySQL or MariaDB", _HINT)
+    raise InputError(place, "not a MySQL or MariaDB log", _HINT)
 
 
 def _general(lines: Iterator[str]) -> Iterator[Logged]:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-commands = typer.Typer(help="Get the sources of SQLite releases, to build libraries from.", no_args_is_help=True)
+commands = typer.Typer(help="Get the source code of SQLite releases, to build libraries from.", no_args_is_help=True)
 
 
 @commands.command("versions")

@@ -133,7 +133,7 @@ class WorkloadWriter:
             yield f"-- In {seconds} s, {_counted(clients, 'busy session')} did {rate} of its transactions per second."
             yield f"-- To run it like that: dbdyno run FILE.sql --mix --clients {clients} --system URL"
         if not header.ordered:
-            yield "-- The statistics know no transactions and no pauses: each statement is a transaction."
+            yield "-- Statistics don't show transactions and pauses: each statement is a transaction."
         elif self.think and header.resolution_us > _COARSE_US:
             yield "-- The times of this log are too coarse to know the pauses of clients."
         of = "time" if units.duration_ns else "statements"
