@@ -163,6 +163,34 @@ def test_one_that_is_killed_leaves_the_others_their_interleaving(cli: Cli, small
     assert cli.left_behind() == []
 
 
+def test_a_statement_that_takes_longer_than_the_budget_leaves_the_others_theirs(cli: Cli) -> None:
+    """One statement never ends within the time of the run; the other has a result, and the run says why."""
+    endless = "with recursive c(x) as (select 1 union all select x + 1 from c where x < 1000000000000) select x from c"
+    file = cli.write("two.sql", f"-- name: quick\nselect 1;\n-- name: endless\nselect count(*) from ({endless});\n")
+    cli("run", file, "--system", "sqlite:", "--budget", "3s", "--store", "runs.db", "--json", "out.json", code=1)
+    document = json.loads((cli.directory / "out.json").read_text())
+    found = {cell["factors"]["statement"]: cell["rounds"] for cell in document["cells"]}
+    assert {each["status"] for each in found["quick"]} == {"done"}
+    (failed,) = found["endless"]
+    assert failed["error_kind"] == "timeout"
+    assert "without a result (a long statement" in failed["error"] and "`--budget`" in failed["error"]
+    assert cli.left_behind() == []
+
+
+def test_a_trial_whose_warm_up_takes_long_is_measured_alone(cli: Cli, small: Small) -> None:
+    warm = (
+        ("clients = [1, 2]", "warm = [0.1, 9.0]"),
+        ('clients = "${clients}"', 'warmup = { seconds = "${warm}" }'),
+        ('x = "clients"', 'x = "warm"'),
+    )
+    document = cli.run(cli.write("warm.toml", small(*warm)), "--rounds", "2", *INTERLEAVED)
+    found = {cell["factors"]["warm"]: cell["rounds"] for cell in document["cells"]}
+    assert [each["status"] for each in [*found[0.1], *found[9.0]]] == ["done"] * 4
+    assert all(each["interleaving"] == {} for each in found[9.0])
+    assert found[0.1][0]["interleaving"]["of"] == 2
+    assert cli.left_behind() == []
+
+
 def test_instructions_are_counted_of_cells_that_took_turns(cli: Cli, small: Small) -> None:
     if shutil.which("valgrind") is None:
         pytest.skip("needs valgrind")

@@ -220,11 +220,11 @@ pub async fn run<E: Engine, T: Timer>(
     let start = shared.wait_for(timer, &shared.warmup_start).await;
     if start != u64::MAX {
         let end = start.saturating_add((trial.warmup.seconds * 1e9) as u64);
-        client.warm_up(start, end, trial.warmup.transactions).await;
+        let last = client.warm_up(start, end, trial.warmup.transactions).await;
         shared.arrive(&shared.warm, &Ok(()));
         let start = shared.wait_for(timer, &shared.window_start).await;
         if start != u64::MAX {
-            return client.window(start, processors).await;
+            return client.window(start, last, processors).await;
         }
     }
     client.runner.disconnect().await;
@@ -257,22 +257,27 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
         Schedule::new(trial.arrival, self.shared.seed, place, of, start)
     }
 
-    /// Runs uncounted transactions until both the time and the number are reached.
-    async fn warm_up(&mut self, start: u64, end: u64, transactions: u64) {
+    /// Runs uncounted transactions until both the time and the number are reached. Returns the nanoseconds of the last
+    /// one.
+    async fn warm_up(&mut self, start: u64, end: u64, transactions: u64) -> u64 {
         let mut schedule = self.schedule(start);
-        let mut done = 0;
+        let (mut done, mut last) = (0, 0);
         while !self.shared.stopped() && (self.shared.clock.now() < end || done < transactions) {
             if let Some(schedule) = &mut schedule {
                 self.timer.sleep_until(schedule.peek()).await;
                 schedule.advance();
             }
+            let began = self.shared.clock.now();
             self.run_uncounted(end).await;
+            last = self.shared.clock.now() - began;
             done += 1;
         }
+        last
     }
 
-    /// Runs the window. All clients start it together, after the lead-in if there is one.
-    async fn window(&mut self, start: u64, processors: Option<Processors>) -> Result<ClientReport, Failure> {
+    /// Runs the window. All clients start it together, after the lead-in if there is one. `last`: nanoseconds of the
+    /// last transaction of the warm-up.
+    async fn window(&mut self, start: u64, last: u64, processors: Option<Processors>) -> Result<ClientReport, Failure> {
         let interleaving = self
             .shared
             .trial
@@ -287,7 +292,7 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
             )
         })?;
         let (measured, led_in) = if self.shared.leads_in() {
-            self.lead_in(start).await
+            self.lead_in(start, last).await
         } else {
             (start, 0.0)
         };
@@ -351,13 +356,18 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
 
     /// Runs uncounted transactions until every client has completed one, or until this client has completed [`MANY`].
     /// Returns when the window began, and the share of this client's last transaction that falls into it.
-    async fn lead_in(&mut self, start: u64) -> (u64, f64) {
+    async fn lead_in(&mut self, start: u64, last: u64) -> (u64, f64) {
         let shared = self.shared;
         let mut done = 0;
         let length = (shared.trial.window.seconds.unwrap_or_default() * 1e9) as u64;
         let longest = start + length;
         let mut first = true;
         let mut now = shared.clock.now();
+        if shared.trial.clients == 1 && last > length {
+            // One more transaction would take long, and nothing else has to become busy.
+            shared.begin_measuring(now);
+            return (now, 0.0);
+        }
         loop {
             let began = now;
             let ok = self.run_uncounted(longest).await;

@@ -3,6 +3,7 @@
 import json
 import queue
 import threading
+import time
 from collections.abc import Iterator, Sequence
 
 from dbdyno.model.events.answers import Phase, Ready
@@ -22,16 +23,20 @@ class CoordinatedWorkers:
         timeout_s: float | None,
         paddings: Sequence[int],
         place: Place | None = None,
+        patience_s: float | None = None,
     ) -> None:
         """Start the workers. ``paddings``: of their environments, see :class:`dbdyno.runtime.worker.Worker`.
 
-        ``place``: where they run, by default this machine. Raises WorkerFailed if one cannot be started elsewhere.
+        ``place``: where they run, by default this machine. ``patience_s``: seconds that warm workers wait for the
+        others, which are then killed. Raises WorkerFailed if one cannot be started elsewhere.
         """
         self._place: Place = Here() if place is None else place
         self._workers: list[Coordinated] = []
+        self._patience_s = patience_s
         self._interleaved = any(plan.task.interleaving is not None for plan in plans)
-        #: Numbers of the running workers.
+        #: Numbers of the running workers, and of those that were too late for the window.
         self.at_work: set[int] = set(range(len(plans)))
+        self.late: set[int] = set()
         try:
             for number, (plan, padding) in enumerate(zip(plans, paddings, strict=True)):
                 self._workers.append(self._place.worker(number, plan, timeout_s, padding))
@@ -79,30 +84,45 @@ class CoordinatedWorkers:
         ready: set[int] = set()
         measured: set[int] = set()
         phase, begun = "", False
+        deadline: float | None = None
         while self.at_work:
-            number, event = events.get()
-            if event is None:
-                self.at_work.discard(number)
-            elif isinstance(event, WorkerFailed):
-                self.at_work.discard(number)
-                yield number, event
-            elif isinstance(event.event, Ready):
-                ready.add(number)
-                phase = event.event.phase
+            try:
+                number, event = events.get(timeout=None if deadline is None else max(deadline - time.monotonic(), 0.0))
+            except queue.Empty:
+                self._leave_behind(self.at_work - ready)
             else:
-                if isinstance(event.event, TrialResult):
-                    measured.add(number)
-                yield number, event
+                if number in self.late:
+                    continue
+                if event is None:
+                    self.at_work.discard(number)
+                elif isinstance(event, WorkerFailed):
+                    self.at_work.discard(number)
+                    yield number, event
+                elif isinstance(event.event, Ready):
+                    ready.add(number)
+                    phase = event.event.phase
+                    if deadline is None and self._patience_s is not None and phase == "window":
+                        deadline = time.monotonic() + self._patience_s
+                else:
+                    if isinstance(event.event, TrialResult):
+                        measured.add(number)
+                    yield number, event
             if ready and ready >= self.at_work:
                 begins = Phase(event="phase", phase=phase)
                 yield None, ReceivedEvent(begins, begins.model_dump(mode="json"))
                 self._start(ready)
-                ready = set()
+                ready, deadline = set(), None
                 begun = phase == "window"
             if begun and self._interleaved and len(self.at_work - measured) == 1:
                 # The last worker no longer has to alternate with others.
                 self._workers[min(self.at_work - measured)].send(json.dumps({"alone": True}))
                 begun = False
+
+    def _leave_behind(self, numbers: set[int]) -> None:
+        for number in numbers:
+            self._workers[number].kill()
+        self.at_work -= numbers
+        self.late |= numbers
 
     def _start(self, numbers: set[int]) -> None:
         for number, at in self._place.moments(numbers).items():

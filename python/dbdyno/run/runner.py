@@ -53,6 +53,9 @@ from dbdyno.store import RunRecord, Store, TrialRecord
 # Maximum number of tries of a trial that loses a load machine.
 _TRIES = 3
 
+# Minimum seconds that interleaved trials wait for one whose warm-up takes longer. It is then measured alone.
+_PATIENCE_S = 5.0
+
 # Seconds of the first warm-up on a server that was just started. It fills the server's caches, as earlier trials do
 # for later ones.
 FRESH_WARMUP_S = 0.5
@@ -122,8 +125,7 @@ def _block(
             todo, block, plan, compiled, provisioners=provisioners, watcher=watcher, interrupted=interrupted
         )
         return
-    # Trials of a group are interleaved; without slices, each trial is its own group.
-    for group in [todo] if plan.slice_s is not None and todo else [[each] for each in todo]:
+    for group in _groups(todo, plan):
         if interrupted:
             return
         watcher.trials(block, [cell for _, cell in group])
@@ -138,6 +140,13 @@ def _block(
             if not again or interrupted:
                 break
             lost = [*lost, *again]
+
+
+def _groups(todo: Sequence[tuple[int, Cell]], plan: Plan) -> list[list[tuple[int, Cell]]]:
+    """Divide the trials of a round: those of a group are interleaved."""
+    todo = [each for each in todo if each[1].id not in plan.too_long]
+    together = [] if plan.slice_s is None else [each for each in todo if each[1].id not in plan.alone]
+    return [*([together] if together else []), *([each] for each in todo if each not in together)]
 
 
 def _on_kept_systems(
@@ -338,14 +347,16 @@ def _measure(trials: Sequence[Trial], provisioners: Provisioners, watcher: Watch
                 system = _prepare_system(trial, stack, provisioners, watcher)
                 if system is not None:
                     ready.append((trial, system))
-            slice_s = trials[0].plan.slice_s
-            if ready and slice_s is None:
-                _run_alone(*ready[0], watcher, interrupted)
-            elif ready and slice_s is not None:
-                _run_interleaved([trial for trial, _ in ready], slice_s, watcher, interrupted)
+            plan = trials[0].plan
+            late = [trial for trial in trials if plan.slice_s is None or trial.compiled.cell.id in plan.alone]
+            if ready and plan.slice_s is not None and not late:
+                late = _run_interleaved([trial for trial, _ in ready], plan.slice_s, watcher, interrupted)
                 for trial, system in ready:
-                    if record_system_state(trial, system) and not interrupted:
+                    if trial not in late and record_system_state(trial, system) and not interrupted:
                         _check_data(trial, system, interrupted)
+            for trial, system in ready:
+                if trial in late and not interrupted:
+                    _run_alone(trial, system, watcher, interrupted)
     except InputError:
         # An error of the user is reported at once, not per trial.
         raise
@@ -408,7 +419,10 @@ def _prepare_system(trial: Trial, stack: ExitStack, provisioners: Provisioners, 
     return None if trial.error is not None else system
 
 
-def _run_interleaved(trials: Sequence[Trial], slice_s: float, watcher: Watcher, interrupted: Interruption) -> None:
+def _run_interleaved(
+    trials: Sequence[Trial], slice_s: float, watcher: Watcher, interrupted: Interruption
+) -> list[Trial]:
+    """Measure trials in slices. Return those whose transactions take too long for that, unmeasured."""
     # Each round starts on a different CPU.
     cpu = trials[0].block
     for index, trial in enumerate(trials):
@@ -416,10 +430,13 @@ def _run_interleaved(trials: Sequence[Trial], slice_s: float, watcher: Watcher, 
         # The start of the first trial identifies the group.
         trial.around["together"] = trials[0].started
         trial.request = trial.ready_request.with_task(replace(trial.task, interleaving=own))
-    longest = max(longest_s(trial.task, len(trials)) for trial in trials)
+    plan = trials[0].plan
+    patience_s = max(sum(trial.task.window.seconds or 0.0 for trial in trials), _PATIENCE_S)
+    longest = max(longest_s(trial.task, plan.left_s, len(trials)) for trial in trials) + patience_s
     place = Here(lambda number: bound_to(trials[number].load))
     paddings = [trial.padding for trial in trials]
-    workers = CoordinatedWorkers([trial.ready_request for trial in trials], longest, paddings, place)
+    requests = [trial.ready_request for trial in trials]
+    workers = CoordinatedWorkers(requests, longest, paddings, place, patience_s)
     with interrupted.forward_to(workers):
         for number, received in workers:
             if number is None:
@@ -428,5 +445,12 @@ def _run_interleaved(trials: Sequence[Trial], slice_s: float, watcher: Watcher, 
                 trials[number].failed(received)
             else:
                 record_event(trials[number], received, watcher)
+    late = [trials[number] for number in sorted(workers.late)]
+    for trial in late:
+        plan.alone.add(trial.compiled.cell.id)
+        trial.request = trial.ready_request.with_task(replace(trial.task, interleaving=None))
+        del trial.around["together"]
     for number, trial in enumerate(trials):
-        time_out(trial, workers.timed_out(number))
+        if number not in workers.late:
+            time_out(trial, workers.timed_out(number))
+    return late

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dbdyno.base.errors import DbdynoError, InputError
+from dbdyno.base.numbers import duration
 from dbdyno.base.timestamps import utc_now
 from dbdyno.experiment.head import Growth
 from dbdyno.model.events.program import ProgramResult
@@ -26,7 +27,7 @@ from dbdyno.run.provisioners import Ready
 from dbdyno.run.worker_places import Here
 from dbdyno.runtime.cluster.client_distribution import distribute_clients
 from dbdyno.runtime.cluster.machines import LoadMachines
-from dbdyno.runtime.worker import JsonObject, Worker, WorkerFailed, server_timeout
+from dbdyno.runtime.worker import KILLED, JsonObject, Worker, WorkerFailed, server_timeout
 from dbdyno.runtime.workspace.interruption import Interruption
 from dbdyno.runtime.workspace.processors import bound_to, processors_of
 from dbdyno.stats import Stopping
@@ -68,7 +69,8 @@ class Plan:
     trials, None for one trial after another; ``growth``: a table grows from trial to trial; ``machines``: generate the
     load, None for this machine; ``keeps``: trials of a round that need the same system share it and its data;
     ``first``: number of the first round; ``began``: the monotonic time at which the budget starts;
-    ``longest_window_s``: the longest window that fits the budget in this round.
+    ``longest_window_s``: the longest window that fits the budget in this round; ``alone``: cells that are not
+    interleaved, because one of their transactions takes long; ``too_long``: cells whose trial exceeded the budget.
     """
 
     run_id: str
@@ -86,6 +88,15 @@ class Plan:
     first: int = 0
     began: float = field(default_factory=time.monotonic)
     longest_window_s: float | None = None
+    alone: set[str] = field(default_factory=set)
+    too_long: set[str] = field(default_factory=set)
+
+    @property
+    def left_s(self) -> float | None:
+        """Seconds that are left of the budget; None without one."""
+        if self.stopping is None or self.stopping.budget_s is None:
+            return None
+        return max(self.stopping.budget_s - (time.monotonic() - self.began), 0.0)
 
 
 @dataclass
@@ -191,7 +202,7 @@ def run_trial(trial: Trial, watcher: Watcher, interrupted: Interruption) -> None
     if machines is not None:
         _run_on(machines, trial, watcher, interrupted)
         return
-    request, longest = trial.ready_request, longest_s(trial.task)
+    request, longest = trial.ready_request, longest_s(trial.task, trial.plan.left_s)
     apart = trial.compiled.definition.load.clients_as == "processes"
     under = bound_to(trial.load)
     sizes = [1] * request.task.clients
@@ -223,7 +234,7 @@ def _run_on(machines: LoadMachines, trial: Trial, watcher: Watcher, interrupted:
         processes = Processes(
             trial.ready_request,
             sizes,
-            timeout_s=longest_s(trial.task),
+            timeout_s=longest_s(trial.task, trial.plan.left_s),
             padding=trial.padding,
             place=machines,
             tell=lambda number, interval: watcher.machine(number, len(sizes), interval),
@@ -304,12 +315,16 @@ def _padding(seed: int, block: int, cell: Cell) -> int:
     return int.from_bytes(draw[:2], "big") % 4096
 
 
-def longest_s(task: TrialTask, windows: int = 1) -> float:
-    """Return the seconds after which a trial is stopped. ``windows``: interleaved trials. Raises InputError."""
+def longest_s(task: TrialTask, left_s: float | None, windows: int = 1) -> float:
+    """Return the seconds after which a trial is stopped.
+
+    ``left_s``: seconds that are left of the run's budget; ``windows``: interleaved trials. Raises InputError.
+    """
     window = task.window.seconds
     if window is None:
         return LONGEST_TRIAL_S
-    return float(window * windows + task.warmup.seconds + server_timeout(_SLACK_S))
+    slack = server_timeout(_SLACK_S) if left_s is None else min(left_s, server_timeout(_SLACK_S))
+    return float(window * windows + task.warmup.seconds + slack)
 
 
 def record_event(trial: Trial, received: ReceivedEvent, watcher: Watcher) -> None:
@@ -324,7 +339,16 @@ def record_event(trial: Trial, received: ReceivedEvent, watcher: Watcher) -> Non
 
 def time_out(trial: Trial, timed_out: bool) -> None:
     """Mark a trial that exceeded its time limit as failed, unless it has already failed."""
-    if timed_out and trial.error is None:
+    if not timed_out:
+        return
+    is_empty = trial.result is None or trial.result.completed == 0
+    if trial.plan.left_s is not None and is_empty and trial.kind in (None, KILLED):
+        trial.plan.too_long.add(trial.compiled.cell.id)
+        taken = duration(time.monotonic() - trial.begun)
+        causes = "a long statement, a lock, or a server that doesn't answer"
+        trial.error = f"stopped after {taken} without a result ({causes}); `--budget` allows more time"
+        trial.kind = "timeout"
+    elif trial.error is None:
         trial.error, trial.kind = "the trial did not end in time and was stopped", "timeout"
 
 

@@ -26,6 +26,9 @@ JsonObject = dict[str, Any]
 # Seconds that a worker gets to write its results after it was asked to stop.
 GRACE_S = 10.0
 
+#: Kind of failure of a worker that a signal ended.
+KILLED = "killed"
+
 _SERVER_TIMEOUT = "DBDYNO_SERVER_TIMEOUT"
 
 
@@ -255,7 +258,7 @@ def read_events(
     if failure is not None:
         raise WorkerFailed(failure.message, failure.kind, failure.code)
     if code != 0:
-        raise WorkerFailed(_ending(code, errors, worker.given_up), "killed" if code < 0 else "worker")
+        raise WorkerFailed(_ending(code, errors, worker.given_up), KILLED if code < 0 else "worker")
 
 
 def _check_not_stopped(result: TrialResult, worker: Stoppable) -> None:
@@ -317,4 +320,4 @@ def write_amalgamation(directory: Path) -> None:
         raise SystemFailed(f"could not write the source of the bundled SQLite to {directory}: {done.stdout.strip()}")
 
 
-__all__ = ["JsonObject", "Worker", "WorkerFailed", "ask", "worker_path", "write_amalgamation"]
+__all__ = ["KILLED", "JsonObject", "Worker", "WorkerFailed", "ask", "worker_path", "write_amalgamation"]

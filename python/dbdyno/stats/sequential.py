@@ -35,6 +35,10 @@ least 95 %.
 """
 
 
+# Rounds that an interval needs may take the run to twice its budget, and may exceed it by this many seconds.
+_ALLOWED_OVERRUN_S = 20.0
+
+
 @dataclass(frozen=True, slots=True)
 class Stopping:
     """When a run with ``rounds = "auto"`` ends.
@@ -42,7 +46,7 @@ class Stopping:
     ``target``: the relative half width of an interval that is narrow enough. ``of_difference``: a half width that is
     also narrow enough, as a share of the ratio's logarithm: a ratio of 20 need only be known to ±35 %. It is 0 if the
     user gave a target. ``minimum`` (at least 2) and ``maximum``: numbers of rounds. ``budget_s``: the time limit of the
-    run in seconds, or None. ``kept``: rounds that are measured regardless of the budget, since fewer have no interval.
+    run in seconds, or None. ``kept``: rounds that may exceed the budget to some extent, since fewer have no interval.
     The budget doesn't depend on measured values, so it needs no correction. ``margin``: for a gate, which ends when it
     is settled for each cell whether ``metric`` got worse by this share; ``target`` is then ignored.
     """
@@ -96,7 +100,10 @@ class Stopping:
 
         ``rounds``: measured so far; ``passed_s``: seconds since the run began; ``round_s``: seconds that a round takes.
         """
-        return self.budget_s is not None and rounds >= self.kept and passed_s + round_s > self.budget_s
+        if self.budget_s is None:
+            return False
+        overrun_s = 0.0 if rounds >= self.kept else max(self.budget_s, _ALLOWED_OVERRUN_S)
+        return passed_s + round_s > self.budget_s + overrun_s
 
     def enough(self, intervals: Sequence[Ratio | Interval | None]) -> bool:
         """Return whether every interval (of :attr:`confidence`) is narrow enough.

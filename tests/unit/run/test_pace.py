@@ -38,9 +38,16 @@ def test_what_comes_before_the_rounds_counts() -> None:
     assert _rounds(60.0, [12.0] * 30, setup_s=13.0) == 3
 
 
-def test_rounds_without_which_there_is_no_interval_are_measured_all_the_same() -> None:
+def test_rounds_that_an_interval_needs_may_exceed_the_budget() -> None:
     assert _rounds(10.0, [12.0] * 30) == 2
-    assert _rounds(10.0, [12.0] * 30, kept=4) == 4
+    assert _rounds(20.0, [9.0] * 30, kept=4) == 4
+    assert _rounds(100.0, [48.0] * 30, kept=4) == 4
+
+
+def test_rounds_that_take_far_more_than_the_budget_are_not_repeated() -> None:
+    assert _rounds(10.0, [54.0] * 30) == 1
+    assert _rounds(20.0, [15.0] * 30, kept=4) == 2
+    assert _rounds(100.0, [60.0] * 30, kept=4) == 3
 
 
 def test_without_a_budget_nothing_ends_a_run() -> None:
