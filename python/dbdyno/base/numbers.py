@@ -81,24 +81,28 @@ def times(value: float) -> str:
 
 
 def bracketed(ratio: float, ci95: Sequence[float] | None) -> str:
-    """Return a ratio with its interval, if it has one: ``1.92 [1.88, 1.96]``."""
-    return times(ratio) + ("" if ci95 is None else f" [{times(ci95[0])}, {times(ci95[1])}]")
+    """Return a ratio with its interval, if it has one: ``1.92 [1.88, 1.96]``.
+
+    A bound that differs from the ratio by a factor of more than 100 is cut, unless it is on the same side of 1:
+    ``1.92 [1.02, >192]``. If both are cut, the result is ``1.92 [too noisy]``.
+    """
+    return times(ratio) + _ends(ratio, ci95)
 
 
 def factor_words(ratio: float, ci95: Sequence[float] | None) -> str:
-    """Return a ratio as a factor with its interval, if it has one: ``1.92x [1.88, 1.96]``.
+    """Return a ratio as a factor with its interval as in :func:`bracketed`: ``1.92x [1.88, 1.96]``."""
+    return f"{times(ratio)}x{_ends(ratio, ci95)}"
 
-    A bound that differs from the ratio by a factor of more than 100 is cut, unless it is on the same side of 1:
-    ``1.92x [1.02, >192]``. If both are cut, the result is ``1.92x [too noisy]``.
-    """
+
+def _ends(ratio: float, ci95: Sequence[float] | None) -> str:
     if ci95 is None:
-        return f"{times(ratio)}x"
+        return ""
     far_low, far_high = ci95[0] * _FAR < min(ratio, _FAR), ci95[1] > max(ratio * _FAR, 1.0)
     if far_low and far_high:
-        return f"{times(ratio)}x [too noisy]"
+        return " [too noisy]"
     low = f"<{times(ratio / _FAR)}" if far_low else times(ci95[0])
     high = f">{times(ratio * _FAR)}" if far_high else times(ci95[1])
-    return f"{times(ratio)}x [{low}, {high}]"
+    return f" [{low}, {high}]"
 
 
 def whole(value: float | None) -> str:

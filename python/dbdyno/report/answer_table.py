@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dbdyno.analysis.answer.short import STATEMENT, SYSTEM, named
-from dbdyno.analysis.answer.words import interval_of, time_of
+from dbdyno.analysis.answer.words import interval_words, time_of
 from dbdyno.analysis.measured.cell_groups import varied
 from dbdyno.analysis.measured.metrics import failing
 from dbdyno.base.numbers import NONE, bracketed, factor_words, figure, level, milliseconds, percent, time_words
@@ -119,10 +119,9 @@ def _rate(cell: Cell) -> dict[str, str]:
 
 def _of_one(cell: Cell) -> dict[str, str]:
     """Return the time of one execution with its interval, the rows it returns, and the full scans of its plan."""
-    span = interval_of(cell)
     return {
         "ms": milliseconds(time_of(cell)),
-        "ms 95 %": f"{milliseconds(span[0])} to {milliseconds(span[1])}" if span else "",
+        "ms 95 %": interval_words(cell, "{} to {}", "too noisy"),
         "rows": figure(cell.rows_per_transaction),
         "plan": ", ".join(filter(None, (_plan(cell), estimate_words(cell)))),
     }

@@ -17,6 +17,8 @@ _CLIENT_NEAR = 0.5
 _READS_WORTH_A_COLUMN = 0.01
 # Intervals with a larger half-width, relative to the mean, are shown as a factor.
 _WIDE = 0.5
+# Larger factors say only that there are too few rounds.
+_FAR = 100.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +78,16 @@ def interval(cell: Cell) -> str:
     """Return half the width of the 95 % interval as a share of the mean, such as ``±1.4 %``.
 
     An interval with a half-width above 50% is shown as a factor, such as ``factor 2.3``, because it is asymmetric.
+    Beyond a factor of 100 it is ``too noisy``.
     """
     mean, ci95 = cell.throughput.mean, cell.throughput.ci95
     if not mean or ci95 is None:
         return NONE
     share = (ci95[1] - ci95[0]) / 2 / mean
-    return "±" + percent(share) if share <= _WIDE else f"factor {times(ci95[1] / mean)}"
+    if share <= _WIDE:
+        return "±" + percent(share)
+    factor = ci95[1] / mean
+    return f"factor {times(factor)}" if factor <= _FAR else "too noisy"
 
 
 def latency(cell: Cell, name: str) -> str:

@@ -17,6 +17,8 @@ from dbdyno.stats import Ratio, decide
 _TIMES = "\N{MULTIPLICATION SIGN}"
 # An interval is written with its ends if half its width exceeds this share of the mean.
 _WIDE = 0.5
+# Largest factor between the mean of a time and the bounds of its interval that is worth printing.
+_FAR = 10.0
 
 
 def ratio_words(ratio: Ratio | None) -> str:
@@ -157,8 +159,8 @@ def times_words(cells: Sequence[Cell], weights: Mapping[str, float]) -> list[str
     if not total:
         return []
     longest = max(cells, key=lambda cell: times[cell.id])
-    most, ci95 = time_of(longest) or 0.0, interval_of(longest)
-    span = f" [{milliseconds(ci95[0])}, {milliseconds(ci95[1])}]" if ci95 else ""
+    most = time_of(longest) or 0.0
+    span = interval_words(longest, " [{}, {}]", " [too noisy]")
     name = str(longest.factors.get(STATEMENT, longest.id))
     if len(cells) == 1:
         return [f"{name} takes {milliseconds(most)}{span} ms."]
@@ -180,6 +182,19 @@ def interval_of(cell: Cell) -> tuple[float, float] | None:
     if not ci95 or ci95[0] <= 0:
         return None
     return 1e3 * _clients(cell) / ci95[1], 1e3 * _clients(cell) / ci95[0]
+
+
+def interval_words(cell: Cell, form: str, wide: str) -> str:
+    """Write :func:`interval_of`; empty if unknown.
+
+    ``form``: of the two bounds; ``wide``: is returned instead if both differ from the mean by a factor of more than 10.
+    """
+    mean, ends = time_of(cell), interval_of(cell)
+    if not mean or ends is None:
+        return ""
+    if ends[1] > _FAR * mean and ends[0] * _FAR < mean:
+        return wide
+    return form.format(*map(milliseconds, ends))
 
 
 def _clients(cell: Cell) -> float:
