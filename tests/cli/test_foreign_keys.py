@@ -44,12 +44,14 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> Cli:
     return cli
 
 
-def found(cli: Cli, sql: str, options: str = "?foreign_keys=on") -> list[tuple[str, list[str], str]]:
+def evidence(cli: Cli, sql: str, options: str, kind: str) -> list[dict[str, Any]]:
     document = cli.run(cli.write("q.sql", f"{sql};\n"), "--system", f"sqlite:shop.db{options}", "--rounds", "1")
-    evidence: list[dict[str, Any]] = [
-        each["evidence"] for each in document["findings"] if each["kind"] == "foreign key without index"
-    ]
-    return [(each["table"], each["through"], each["sql"]) for each in evidence]
+    return [each["evidence"] for each in document["findings"] if each["kind"] == kind]
+
+
+def found(cli: Cli, sql: str, options: str = "?foreign_keys=on") -> list[tuple[str, list[str], str]]:
+    unindexed = evidence(cli, sql, options, "foreign key without index")
+    return [(each["table"], each["through"], each["sql"]) for each in unindexed]
 
 
 def test_a_deleted_row_scans_what_refers_to_it_and_to_what_goes_with_it(keys: Cli) -> None:
@@ -65,5 +67,9 @@ def test_a_changed_column_scans_what_refers_to_it(keys: Cli) -> None:
     assert found(keys, RENAME) == []
 
 
-def test_nothing_is_said_where_foreign_keys_are_not_checked(keys: Cli) -> None:
+def test_without_foreign_keys_the_tables_that_would_be_searched_are_named(keys: Cli) -> None:
     assert found(keys, REMOVE, "?foreign_keys=off") == []
+    (unenforced,) = evidence(keys, REMOVE, "", "foreign keys not enforced")
+    assert unenforced["tables"] == ["Order List", "marks", "lines"]
+    assert evidence(keys, RENAME, "", "foreign keys not enforced") == []
+    assert evidence(keys, REMOVE, "?foreign_keys=on", "foreign keys not enforced") == []

@@ -40,6 +40,8 @@ POSTGRESQL = (
     "jsonb_build_object('k', i % 900), 'word' || i % 800, case when i % 90 = 0 then now() end, int4range(i, i + 5), "
     "'c' || i from generate_series(1, 20000) i",
     "create index events_account on events (account)",
+    'create view sales.unpaid as select id, customer as "Customer" from sales.invoice where not paid',
+    'create view debts ("Who", number) as select "Customer", count(*) from sales.unpaid group by "Customer"',
     "analyze",
 )
 POSTGRESQL_STATEMENTS = (
@@ -68,6 +70,8 @@ POSTGRESQL_STATEMENTS = (
     "select kind, max(at) from events group by kind",
     "select count(*) from events e where not exists (select 1 from sales.invoice i where i.customer = e.account)",
     "select * from sales.invoice where customer = any (array[7, 8])",
+    'select id from sales.unpaid u where u."Customer" = 77',
+    'select * from debts where "Who" = 77',
     "delete from events using sales.invoice i where i.customer = events.account and events.body = 'word7'",
 )
 MYSQL = (
@@ -79,6 +83,8 @@ MYSQL = (
     "select n, concat('u', n % 50), '2024-01-01' + interval n % 90 day, concat('n', n % 70), "
     "json_object('k', n % 60, 's', concat('s', n % 60)), concat('l', n), concat('o', n) "
     "from (select a.d + 10 * b.d + 100 * c.d as n from digits a, digits b, digits c) numbers",
+    "create view noted as select `order id` as number, note from `order details` where note is not null",
+    "create view counted (what, times) as select note, count(*) from noted group by note",
     "analyze table `order details`",
 )
 MYSQL_STATEMENTS = (
@@ -91,6 +97,8 @@ MYSQL_STATEMENTS = (
     "select * from `order details` where cast(payload->'$.k' as unsigned) = 7",
     "select * from `order details` where payload->'$.k' = 7 or lower(note) = 'n7'",
     "select * from `order details` where payload = '{}'",
+    "select number from noted where number = 7",
+    "select * from counted where what = 'n7'",
     "select `user`, max(created) from `order details` group by `user`",
     "select * from `order details` o "
     "where `user` = (select max(`user`) from `order details` i where i.`order id` = o.id)",

@@ -96,14 +96,18 @@ def find_table(catalog: JsonObject, node: exp.Table, grammar: str) -> CatalogTab
     name, schema = _folded(node.this, grammar), _folded(node.args.get("db"), grammar)
     if not isinstance(catalog.get("tables"), list):
         return CatalogTable(name, schema)
-    tables = objects(catalog["tables"])
-    named = [each for each in tables if each.get("name") == name]
-    named = named or [each for each in tables if str(each.get("name")).lower() == name.lower()]
+    entry = find_entry(objects(catalog["tables"]), node, grammar)
+    return None if entry is None else CatalogTable(name, schema, entry)
+
+
+def find_entry(entries: Sequence[JsonObject], node: exp.Table, grammar: str) -> JsonObject | None:
+    """Find the table or view that a statement names among entries of the catalog."""
+    name, schema = _folded(node.this, grammar), _folded(node.args.get("db"), grammar)
+    named = [each for each in entries if each.get("name") == name]
+    named = named or [each for each in entries if str(each.get("name")).lower() == name.lower()]
     # A table without a schema is in the search path, perhaps in this schema.
     wanted = [schema, None] if schema else [None]
-    found = (each for of in wanted for each in named if (each.get("schema") or None) == of)
-    entry = next(found, None)
-    return None if entry is None else CatalogTable(name, schema, entry)
+    return next((each for of in wanted for each in named if (each.get("schema") or None) == of), None)
 
 
 def _folded(identifier: object, grammar: str) -> str:

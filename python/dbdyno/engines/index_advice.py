@@ -16,6 +16,7 @@ from dbdyno.engines.lookup import engine_named, known_engine
 from dbdyno.engines.plans import PlanRead, whole_reads
 from dbdyno.engines.query_scopes import Scopes, Source
 from dbdyno.engines.statements import numbered
+from dbdyno.engines.views import expand_views
 from dbdyno.model.result.reading import JsonObject, objects, text, texts
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ def _advice(sql: str, engine: str, catalog: JsonObject) -> _Advice | None:
     known = known_engine(name)
     if known.grammar is None:
         return None
-    statement = numbered(sql, VALUE, name)
+    statement = expand_views(numbered(sql, VALUE, name), known.grammar, catalog)
     tree = sql_tree(statement, known.grammar)
     grammar = Grammar(name, known.grammar, known.index_support(engine))
     return None if tree is None else _Advice(statement, tree, grammar, catalog)

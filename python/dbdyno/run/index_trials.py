@@ -10,6 +10,7 @@ from itertools import combinations
 from typing import Any
 
 from dbdyno.analysis.answer.short import STATEMENT
+from dbdyno.analysis.findings.foreign_keys import enforces_foreign_keys
 from dbdyno.analysis.indexes import (
     LEAST_GAIN,
     NEGLIGIBLE_MS,
@@ -162,6 +163,8 @@ class _SystemTrials:
         first = statements[0]
         self._engine = engine_of(first.compiled.cell.system.engine)
         self._catalog: JsonObject = _merged(each.cell.system.catalog for each in statements)
+        if not enforces_foreign_keys(first.cell):
+            self._catalog["foreign_keys"] = []
 
     @property
     def _weighted(self) -> bool:
@@ -206,7 +209,8 @@ class _SystemTrials:
         return result
 
     def _tables(self) -> Iterator[str]:
-        texts = " ".join(each.sql.lower() for each in self._statements)
+        views = (str(each.get("definition")) for each in objects(self._catalog.get("views")))
+        texts = " ".join([*(each.sql for each in self._statements), *views]).lower()
         yield from (
             name for each in objects(self._catalog.get("tables")) if (name := str(each["name"]).lower()) in texts
         )
@@ -628,22 +632,25 @@ def _merged(catalogs: Iterable[JsonObject]) -> JsonObject:
     """Return one catalog with the tables of all statements."""
     tables: dict[tuple[str, str], JsonObject] = {}
     keys: list[JsonObject] = []
+    views: list[JsonObject] = []
     for catalog in catalogs:
         keys += [each for each in objects(catalog.get("foreign_keys")) if each not in keys]
+        views += [each for each in objects(catalog.get("views")) if each not in views]
         for each in objects(catalog.get("tables")):
             tables.setdefault((str(each.get("schema")), str(each.get("name"))), each)
-    return {"tables": list(tables.values()), "foreign_keys": keys}
+    return {"tables": list(tables.values()), "foreign_keys": keys, "views": views}
 
 
 def _copied_tables(catalog: JsonObject) -> list[JsonObject]:
-    """Return the tables in the statements, and all tables whose foreign keys refer to them."""
+    """Return the tables in the statements, all tables whose foreign keys refer to them, and then the views."""
     tables = list(objects(catalog.get("tables")))
     known = {(each.get("schema"), each.get("name")) for each in tables}
     for each in objects(catalog.get("foreign_keys")):
         if (each.get("schema"), each.get("table")) not in known:
             known.add((each.get("schema"), each.get("table")))
             tables.append({"schema": each.get("schema"), "name": each.get("table")})
-    return tables
+    # A view is listed before those that it reads.
+    return [*tables, *reversed(objects(catalog.get("views")))]
 
 
 def _unique_columns(table: JsonObject) -> set[str]:

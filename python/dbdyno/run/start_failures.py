@@ -16,6 +16,7 @@ from dbdyno.store import TrialRecord
 FIRST, _NOT_LET_IN = "client 0: ", "connecting to "
 
 _HINT = "the run did not start; `dbdyno describe` shows the statements"
+_CONNECT_HINT = "the run did not start; name a database file or a server that dbdyno can open"
 
 
 class StartFailures:
@@ -50,9 +51,8 @@ class StartFailures:
             left = self._left[system.name]
             left.discard(work_key(compiled))
             if not left:
-                raise InputError(
-                    f"{system.name}: cell {record.cell}", words, missing_database(compiled, words) or _HINT
-                )
+                hint = _CONNECT_HINT if record.error_kind == "connect" or _NO_DATABASE in words else _HINT
+                raise InputError(f"{system.name}: cell {record.cell}", words, missing_database(compiled, words) or hint)
 
 
 def work_key(compiled: CompiledCell) -> str:
@@ -61,6 +61,9 @@ def work_key(compiled: CompiledCell) -> str:
         as_json([compiled.task.statements, compiled.tables, compiled.before]), sort_keys=True, default=str
     )
 
+
+# SQLite notices only at the first statement that a file isn't a database.
+_NO_DATABASE = "SQLITE_NOTADB"
 
 # Messages about a missing table. A syntax error needs another statement, not another database.
 _NO_TABLE = re.compile(r"no such table|does(?: not|n't) exist|Unknown table|Invalid object name", re.IGNORECASE)

@@ -421,7 +421,7 @@ def test_an_answer_says_of_what_it_is_where_other_cells_gave_no_result() -> None
     lost = cell("system=b", [None, None], {"system": "exec:./b"}, system="exec:./b")
     lost.throughput.mean = None
     made = answered([a_cell(100, "exec:./a"), lost])
-    assert made.text[-1] == "Only 1 of 2 cells produced a result (./a)."
+    assert made.text[-1] == "1 of 2 cells has no result (./b)."
 
 
 def test_what_is_left_out_is_below_where_all_follows() -> None:

@@ -105,12 +105,12 @@ def estimated(steps: list[dict[str, Any]]) -> dict[str, Any]:
     )
 
 
-def referred(rows: int) -> dict[str, Any]:
+def referred(rows: int, **settings: str) -> dict[str, Any]:
     """A slow DELETE on a table that another one refers to."""
     key = {"table": "v", "columns": ["of_w"], "rows": rows, "parent": "w", "parent_columns": ["n"]}
     key |= {"on_delete": "cascade", "on_update": "no action", "indexed": False}
     made = whole([])
-    made["engine"] |= {"engine": "PostgreSQL", "settings": {}}
+    made["engine"] |= {"engine": "SQLite" if settings else "PostgreSQL", "settings": settings}
     made["engine"]["catalog"] = {"data_bytes": None, "tables": [], "foreign_keys": [key]}
     return made
 
@@ -321,6 +321,13 @@ SCENARIOS: dict[str, Callable[[bool], list[Finding]]] = {
     ),
     "foreign key without index": lambda blind: found(
         Cell([referred(9 if blind else 9000)], "postgresql:", searching([7], "delete from w where n = ?"))
+    ),
+    "foreign keys not enforced": lambda blind: found(
+        Cell(
+            [referred(9 if blind else 9000, foreign_keys="off")],
+            "sqlite:",
+            searching([7], "delete from w where n = ?"),
+        )
     ),
     "generic plan": lambda blind: found(
         Cell(

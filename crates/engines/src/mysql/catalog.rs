@@ -3,7 +3,7 @@
 use super::MysqlEngine;
 use super::session::MysqlSession;
 use dbdyno_engine::Failure;
-use dbdyno_engine::catalog::{Catalog, Collation, Column, Key, names};
+use dbdyno_engine::catalog::{Catalog, Collation, Column, Key, View, named_views, names};
 use dbdyno_protocol::plan::document::FailureKind;
 
 const TABLES: &str = "select table_name, engine, data_length + index_length, table_rows from information_schema.tables \
@@ -11,6 +11,8 @@ const TABLES: &str = "select table_name, engine, data_length + index_length, tab
 
 const COLUMNS: &str = "select table_name, column_name, column_type, extra like '% GENERATED%', collation_name \
      from information_schema.columns where table_schema = database() order by table_name, ordinal_position";
+
+const VIEWS: &str = "select table_name, view_definition from information_schema.views where table_schema = database() order by table_name";
 
 /// Whether the optimizer can use an index: in MariaDB, in MySQL, and in versions without either column.
 const USABLE: [&str; 3] = ["ignored = 'NO'", "is_visible = 'YES'", "true"];
@@ -20,7 +22,14 @@ type Row = Vec<Option<String>>;
 /// Reads the catalog.
 pub async fn catalog(engine: &MysqlEngine, session: &mut MysqlSession) -> Result<Catalog, Failure> {
     let mut catalog = Catalog::default();
-    let named = |table: &str| engine.statements.iter().any(|each| names(&each.statement.sql, table));
+    let mut texts: Vec<String> = engine
+        .statements
+        .iter()
+        .map(|each| each.statement.sql.to_string())
+        .collect();
+    let views = rows(session, VIEWS).await?.unwrap_or_default();
+    catalog.views = named_views(views.into_iter().filter_map(view).collect(), &mut texts);
+    let named = |table: &str| texts.iter().any(|each| names(each, table));
     for row in rows(session, TABLES).await?.unwrap_or_default() {
         let [Some(name), engine, bytes, rows] = &row[..] else {
             continue;
@@ -95,6 +104,18 @@ fn add_key(catalog: &mut Catalog, row: &[Option<String>], named: impl Fn(&str) -
         prefix: prefix.as_ref().and_then(|text| text.parse().ok()),
         descending: order.as_deref() == Some("D"),
     });
+}
+
+/// A view. Its definition is missing or empty if the user may not see it.
+fn view(row: Row) -> Option<View> {
+    let Ok([Some(name), Some(definition)]) = <[Option<String>; 2]>::try_from(row) else {
+        return None;
+    };
+    (!definition.is_empty()).then(|| View {
+        name,
+        definition,
+        ..View::default()
+    })
 }
 
 /// Ignores errors of the query, but not a lost connection.

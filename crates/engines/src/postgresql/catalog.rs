@@ -3,7 +3,7 @@
 use super::PostgresqlEngine;
 use super::session::PostgresqlSession;
 use dbdyno_engine::Failure;
-use dbdyno_engine::catalog::{Catalog, Collation, Column, ForeignKey, Key, names};
+use dbdyno_engine::catalog::{Catalog, Collation, Column, ForeignKey, Key, View, named_views, names};
 use dbdyno_protocol::plan::document::FailureKind;
 
 /// The collation `c` of a column or index key: name, provider, locale, and whether it is deterministic. The default
@@ -38,6 +38,11 @@ const KEYS: &str = "\
     join pg_database d on d.datname = current_database() \
     where true";
 
+const VIEWS: &str = "\
+    select case when not pg_table_is_visible(t.oid) then s.nspname end, t.relname, pg_get_viewdef(t.oid) \
+    from pg_class t join pg_namespace s on s.oid = t.relnamespace \
+    where t.relkind = 'v' and s.nspname not like 'pg\\_%' and s.nspname <> 'information_schema' order by t.relname";
+
 /// The foreign keys. Those of partitions are copies of their table's.
 const FOREIGN_KEYS: &str = "\
     select case when not pg_table_is_visible(t.oid) then s.nspname end, t.relname, p.relname, \
@@ -66,9 +71,20 @@ pub async fn catalog(engine: &PostgresqlEngine, session: &mut PostgresqlSession)
         .flatten()
         .next()
         .and_then(|text| text.parse().ok());
-    let named = |table: &str| engine.statements.iter().any(|each| names(&each.numbered, table));
+    let mut texts: Vec<String> = engine.statements.iter().map(|each| each.numbered.clone()).collect();
+    let mut views = Vec::new();
+    for row in rows(session, VIEWS).await? {
+        if let Ok([schema, Some(name), Some(definition)]) = <[Option<String>; 3]>::try_from(row) {
+            views.push(View {
+                name,
+                schema,
+                definition,
+            });
+        }
+    }
+    catalog.views = named_views(views, &mut texts);
+    let named = |table: &str| texts.iter().any(|each| names(each, table));
     // A server can have many thousands of tables, so it only returns those whose names occur in the statements.
-    let texts: Vec<&str> = engine.statements.iter().map(|each| each.numbered.as_str()).collect();
     let texts = texts.join(" ");
     // Tables outside the search path only if the statements also contain the name of their schema.
     let asked = format!(

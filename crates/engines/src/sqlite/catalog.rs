@@ -3,7 +3,7 @@
 use super::{SqliteEngine, SqliteSession};
 use crate::sql_text::quoted;
 use dbdyno_engine::Failure;
-use dbdyno_engine::catalog::{Catalog, Collation, Column, ForeignKey, Key, names};
+use dbdyno_engine::catalog::{Catalog, Collation, Column, ForeignKey, Key, View, named_views, names};
 
 /// Reads the catalog. The caller sets `data_bytes`, because it knows the pages.
 pub fn catalog(engine: &SqliteEngine, session: &mut SqliteSession) -> Catalog {
@@ -15,7 +15,23 @@ pub fn catalog(engine: &SqliteEngine, session: &mut SqliteSession) -> Catalog {
     if listed.is_err() {
         return catalog;
     }
-    tables.retain(|table| engine.statements.iter().any(|each| names(&each.sql, table)));
+    let mut views = Vec::new();
+    let listed = session.query("select name, sql from sqlite_master where type = 'view'", |row| {
+        if let [name, definition] = row {
+            views.push(View {
+                name: name.clone(),
+                definition: definition.clone(),
+                ..View::default()
+            });
+        }
+    });
+    if listed.is_err() {
+        return catalog;
+    }
+    let mut texts: Vec<String> = engine.statements.iter().map(|each| each.sql.clone()).collect();
+    catalog.views = named_views(views, &mut texts);
+    let named = |table: &str| texts.iter().any(|each| names(each, table));
+    tables.retain(|table| named(table));
     for table in tables {
         // Skip a table that cannot be read, for example because its module is missing.
         if add(session, &mut catalog, &table).is_err() {
@@ -24,7 +40,6 @@ pub fn catalog(engine: &SqliteEngine, session: &mut SqliteSession) -> Catalog {
     }
     // Libraries before 3.16 lack pragmas as tables.
     let keys = foreign_keys(session).unwrap_or_default();
-    let named = |table: &str| engine.statements.iter().any(|each| names(&each.sql, table));
     catalog.set_foreign_keys(keys, named);
     catalog
 }

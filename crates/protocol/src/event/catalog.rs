@@ -13,6 +13,21 @@ pub struct Catalog {
     /// The foreign keys on the tables that the statements name, and on tables whose rows these keys delete or update.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub foreign_keys: Vec<ForeignKey>,
+    /// The views that the statements name, also through other views. Their tables count as named.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub views: Vec<View>,
+}
+
+/// A view.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+pub struct View {
+    /// Its name.
+    pub name: String,
+    /// Its schema, if a statement has to name it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<String>,
+    /// Its query, or the statement that created it, as the engine reports it.
+    pub definition: String,
 }
 
 /// A foreign key.

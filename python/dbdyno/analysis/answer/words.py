@@ -93,11 +93,13 @@ def waits_words(cell: Cell) -> str:
 
 
 def missing_words(measured: Sequence[Cell], cells: Sequence[Cell], systems: Mapping[str, str]) -> list[str]:
-    """Name the cells with a result if some have none."""
-    if len(measured) == len(cells):
+    """Name the cells without a result."""
+    missing = [cell for cell in cells if cell not in measured]
+    if not missing:
         return []
-    names = [named(cell.factors, systems) or cell.id for cell in measured]
-    return [f"Only {len(measured)} of {len(cells)} cells produced a result ({listed(names)})."]
+    names = [named(cell.factors, systems) or cell.id for cell in missing]
+    have = "has" if len(missing) == 1 else "have"
+    return [f"{len(missing)} of {len(cells)} cells {have} no result ({listed(names)})."]
 
 
 def chain_words(cells: Sequence[Cell], axis: str, confidence: float, family: int) -> list[str]:

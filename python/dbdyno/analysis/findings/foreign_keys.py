@@ -31,7 +31,7 @@ def unindexed_foreign_key(material: Material) -> Iterator[Finding]:
     """Report unindexed foreign keys that costly statements have to check, also through cascades."""
     found: dict[tuple[str, str, str], tuple[Cell, CellStatement, list[JsonObject], list[str]]] = {}
     for cell in material.cells:
-        for statement in cell.statements if _enforces(cell) else ():
+        for statement in cell.statements if enforces_foreign_keys(cell) else ():
             for path in _paths(cell, statement) if is_costly(cell, statement) else ():
                 key = (cell.system.name, statement.sql, _create_index(cell, path[-1]))
                 found.setdefault(key, (cell, statement, path, []))[3].append(cell.id)
@@ -55,7 +55,31 @@ def unindexed_foreign_key(material: Material) -> Iterator[Finding]:
         yield unindexed_foreign_key.found(text, cells, evidence)
 
 
-def _enforces(cell: Cell) -> bool:
+@finding(
+    "foreign keys not enforced",
+    needs=("statement", "tables"),
+    meaning="SQLite checks foreign keys only if a connection turns that on, so a statement is measured without checks.",
+    remedy="If your application turns foreign keys on, measure with `--set foreign_keys=on`.",
+)
+def unenforced_foreign_key(material: Material) -> Iterator[Finding]:
+    """Report statements that would scan a table if foreign keys were enforced."""
+    found: dict[tuple[str, str], tuple[CellStatement, list[str], list[str]]] = {}
+    for cell in material.cells:
+        for statement in () if enforces_foreign_keys(cell) else cell.statements:
+            tables = [str(path[-1]["table"]) for path in _paths(cell, statement)]
+            if tables:
+                found.setdefault((cell.system.name, statement.sql), (statement, tables, []))[2].append(cell.id)
+    for (_, sql), (statement, tables, cells) in found.items():
+        text = (
+            f"`{shown(statement)}` is measured with foreign_keys=off, SQLite's default. With foreign keys on, it would "
+        )
+        text += (
+            f"also search {' and '.join(tables)}, which lack an index for that: measure with `--set foreign_keys=on`."
+        )
+        yield unenforced_foreign_key.found(text, cells, {"statement": sql, "tables": tables})
+
+
+def enforces_foreign_keys(cell: Cell) -> bool:
     """Whether the engine checks foreign keys; SQLite does so only if a setting says so."""
     return cell.system.settings.get("foreign_keys", "1") in ("1", "on", "true")
 

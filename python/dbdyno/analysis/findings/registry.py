@@ -25,6 +25,7 @@ ORDER = (
     "prefix scan",
     "whole table",
     "foreign key without index",
+    "foreign keys not enforced",
     "row estimate",
     "generic plan",
     "recommendation",

@@ -21,15 +21,18 @@ class MysqlIndexTrials:
 
     def copy_tables(self, source: Target, copy: Target, tables: Sequence[JsonObject]) -> None:
         """Copy tables on the server, without foreign keys and triggers. Raises SystemFailed."""
+        database = f"{quoted(str(source['database']))}."
         for table in tables:
             name = quoted(str(table["name"]))
-            origin = f"{quoted(str(source['database']))}.{name}"
-            columns = ", ".join(map(quoted, column_names(table)))
-            steps = [
-                f"create table {name} like {origin}",
-                f"insert into {name} ({columns}) select {columns} from {origin}",
-                f"analyze table {name}",
-            ]
+            if "definition" in table:
+                steps = [f"create view {name} as {str(table['definition']).replace(database, '')}"]
+            else:
+                columns = ", ".join(map(quoted, column_names(table)))
+                steps = [
+                    f"create table {name} like {database}{name}",
+                    f"insert into {name} ({columns}) select {columns} from {database}{name}",
+                    f"analyze table {name}",
+                ]
             ask(WorkerPlan(task=LoadTask(target=copy, before=[], tables=[], after=steps)), Loaded)
 
     def leaves_copy(self, sql: str, database: str) -> bool:

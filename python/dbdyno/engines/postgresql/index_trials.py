@@ -25,7 +25,7 @@ class PostgresqlIndexTrials:
         Objects that can't be created again, such as foreign keys to tables without their rows, are left out.
         """
         dump, psql = client_program("pg_dump"), client_program("psql")
-        named = [f"--table={_name(each)}" for each in tables]
+        named = [f"--table={_name(each)}" for each in tables if "definition" not in each]
         for section, strict in (("pre-data", False), ("data", True), ("post-data", False)):
             chosen = named if section == "data" else []
             dumped = [dump, "--no-owner", "--no-privileges", f"--section={section}", *chosen, *connection(source)]

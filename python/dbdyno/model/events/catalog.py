@@ -95,13 +95,26 @@ class ForeignKey(Part):
     indexed: bool
 
 
+class View(Part):
+    """A view.
+
+    ``schema_name``: as in :class:`Table`; ``definition``: its query, or the statement that created it.
+    """
+
+    name: str
+    schema_name: str | None = Field(default=None, alias="schema")
+    definition: str
+
+
 class Catalog(Part):
     """The tables that statements name.
 
     ``data_bytes``: size of all tables and indexes of the database; null if unknown; ``foreign_keys``: those that refer
-    to these tables, or to tables whose rows such keys delete or update.
+    to these tables, or to tables whose rows such keys delete or update; ``views``: those that the statements name, also
+    through other views.
     """
 
     data_bytes: Count | None
     tables: list[Table]
     foreign_keys: list[ForeignKey] = Field(default_factory=list)
+    views: list[View] = Field(default_factory=list)
