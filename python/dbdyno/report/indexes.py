@@ -144,8 +144,11 @@ def _reason(found: Indexes, statement: str) -> str:
 
 def speed_words(speed: StatementSpeed) -> str:
     """Write how many times as fast a statement is, with the interval: `610x [540, 690]`."""
-    ends = "" if speed.ci95 is None else f" [{rough(speed.ci95[0])}, {rough(speed.ci95[1])}]"
-    return f"{rough(speed.times)}x{ends}"
+    return _factor(speed.times, speed.ci95)
+
+
+def _factor(times: float, ends: Sequence[float] | None) -> str:
+    return f"{rough(times)}x" + ("" if ends is None else f" [{rough(ends[0])}, {rough(ends[1])}]")
 
 
 def conclusions(found: Indexes, document: Document) -> list[str]:
@@ -173,14 +176,14 @@ def conclusions(found: Indexes, document: Document) -> list[str]:
 
 
 def write_words(writes: Sequence[WriteCost]) -> str:
-    """Write what writes cost with the chosen indexes: `insert into t 2.1 times as long, delete 1.3`."""
+    """Write what writes cost with the chosen indexes: `rows of t take longer: insert 2.1x [1.9, 2.3], delete 1.3x`."""
     tables: dict[str, list[WriteCost]] = {}
     for each in writes:
         tables.setdefault(each.table, []).append(each)
     parts = []
     for table, costs in tables.items():
         operations = sorted(costs, key=lambda each: ("insert", "update", "delete").index(each.operation))
-        figures = ", ".join(f"{each.operation} {rough(each.times)}x" for each in operations)
+        figures = ", ".join(f"{each.operation} {_factor(each.times, each.ci95)}" for each in operations)
         parts.append(
             f"rows of {table} take longer: {figures}"
             if max(each.times for each in costs) > _SAME
