@@ -81,6 +81,9 @@ class Fixer:
         if planned is None:
             return
         for number in range(_STAGES):
+            if number > 0 and self._left_s == 0.0:
+                self._console.print("no time is left for combinations; `--budget` allows more", style="dim")
+                return
             if len(planned.stages) == number > 0 and not self._provisioners.interrupted:
                 planned = self._plan_combinations(planned, proven=number == _STAGES - 1)
             if len(planned.stages) <= number or self._provisioners.interrupted:
@@ -220,14 +223,27 @@ class Fixer:
         ) as display:
             carry_out(plan, self._store, self._provisioners, display, interrupted)
 
-    def _rule(self, number: int) -> Stopping | None:
-        """Return the rule for a stage: a tuning divides its budget between the stages."""
+    @property
+    def _left_s(self) -> float | None:
+        """Seconds that are left of a tuning's budget; None without one."""
         tuning = self._fixing.tuning
         if tuning is None or tuning.budget_s is None:
+            return None
+        return max(tuning.budget_s - (time.monotonic() - self._plan.began), 0.0)
+
+    def _rule(self, number: int) -> Stopping | None:
+        """Return the rule for a stage: a tuning divides its budget between the stages."""
+        tuning, left_s = self._fixing.tuning, self._left_s
+        if tuning is None or left_s is None:
             return self._plan.stopping
-        left_s = max(tuning.budget_s - (time.monotonic() - self._plan.began), 0.0)
         if number == 0:
-            return replace(tuning, budget_s=left_s * _ALONE_SHARE, minimum=_ALONE_ROUNDS, kept=_ALONE_ROUNDS)
+            return replace(
+                tuning,
+                budget_s=left_s * _ALONE_SHARE,
+                minimum=_ALONE_ROUNDS,
+                kept=_ALONE_ROUNDS,
+                overrun_s=tuning.budget_s,
+            )
         return replace(tuning, budget_s=left_s * (_SECOND_SHARE if number < _STAGES - 1 else 1.0))
 
 

@@ -40,6 +40,9 @@ LONGEST_TRIAL_S = 3600.0
 # `DBDYNO_SERVER_TIMEOUT` sets another time.
 _SLACK_S = 120.0
 
+# The same if the run's budget is spent.
+_LEAST_SLACK_S = 10.0
+
 
 class Watcher:
     """Receives the progress of a run. This base class ignores it."""
@@ -323,8 +326,10 @@ def longest_s(task: TrialTask, left_s: float | None, windows: int = 1) -> float:
     window = task.window.seconds
     if window is None:
         return LONGEST_TRIAL_S
-    slack = server_timeout(_SLACK_S) if left_s is None else min(left_s, server_timeout(_SLACK_S))
-    return float(window * windows + task.warmup.seconds + slack)
+    slack_s = server_timeout(_SLACK_S)
+    if left_s is not None:
+        slack_s = min(slack_s, max(left_s, _LEAST_SLACK_S))
+    return float(window * windows + task.warmup.seconds + slack_s)
 
 
 def record_event(trial: Trial, received: ReceivedEvent, watcher: Watcher) -> None:

@@ -35,8 +35,8 @@ least 95 %.
 """
 
 
-# Rounds that an interval needs may take the run to twice its budget, and may exceed it by this many seconds.
-_ALLOWED_OVERRUN_S = 20.0
+# Seconds by which the rounds that an interval needs may always exceed the budget.
+_LEAST_OVERRUN_S = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +46,10 @@ class Stopping:
     ``target``: the relative half width of an interval that is narrow enough. ``of_difference``: a half width that is
     also narrow enough, as a share of the ratio's logarithm: a ratio of 20 need only be known to ±35 %. It is 0 if the
     user gave a target. ``minimum`` (at least 2) and ``maximum``: numbers of rounds. ``budget_s``: the time limit of the
-    run in seconds, or None. ``kept``: rounds that may exceed the budget to some extent, since fewer have no interval.
-    The budget doesn't depend on measured values, so it needs no correction. ``margin``: for a gate, which ends when it
-    is settled for each cell whether ``metric`` got worse by this share; ``target`` is then ignored.
+    run in seconds, or None. ``kept``: rounds that may exceed the budget by ``overrun_s`` seconds (by default, as much
+    again or 20 s), since fewer have no interval. The budget doesn't depend on measured values, so it needs no
+    correction. ``margin``: for a gate, which ends when it is settled for each cell whether ``metric`` got worse by this
+    share; ``target`` is then ignored.
     """
 
     target: float = 0.03
@@ -56,6 +57,7 @@ class Stopping:
     maximum: int = 30
     budget_s: float | None = None
     kept: int = 2
+    overrun_s: float | None = None
     margin: float | None = None
     metric: str | None = None
     of_difference: float = 0.1
@@ -102,8 +104,8 @@ class Stopping:
         """
         if self.budget_s is None:
             return False
-        overrun_s = 0.0 if rounds >= self.kept else max(self.budget_s, _ALLOWED_OVERRUN_S)
-        return passed_s + round_s > self.budget_s + overrun_s
+        allowed_s = max(self.budget_s, _LEAST_OVERRUN_S) if self.overrun_s is None else self.overrun_s
+        return passed_s + round_s > self.budget_s + (0.0 if rounds >= self.kept else allowed_s)
 
     def enough(self, intervals: Sequence[Ratio | Interval | None]) -> bool:
         """Return whether every interval (of :attr:`confidence`) is narrow enough.
