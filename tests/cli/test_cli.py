@@ -70,6 +70,7 @@ def test_the_experiments_are_listed(cli: Cli) -> None:
     assert " ".join(templates.split()) == told
     assert [line.split()[0] for line in listed.splitlines()[1:] if not line.startswith(" ")] == [
         "bulk-insert",
+        "cache-traces",
         "cpu-cost",
         "dictionary-search",
         "key-order",
@@ -79,9 +80,11 @@ def test_the_experiments_are_listed(cli: Cli) -> None:
         "promo-code",
         "promo-code-engines",
         "smallbank",
+        "star-schema",
         "sysbench-oltp",
         "tatp",
         "web-login",
+        "wide-table",
         "ycsb-a",
         "ycsb-b",
         "ycsb-c",

@@ -32,6 +32,7 @@ def test_reads(path: str) -> None:
 def test_builtin_experiments() -> None:
     assert [each.name for each in builtin_experiments()] == [
         "bulk-insert",
+        "cache-traces",
         "cpu-cost",
         "dictionary-search",
         "key-order",
@@ -41,9 +42,11 @@ def test_builtin_experiments() -> None:
         "promo-code",
         "promo-code-engines",
         "smallbank",
+        "star-schema",
         "sysbench-oltp",
         "tatp",
         "web-login",
+        "wide-table",
         "ycsb-a",
         "ycsb-b",
         "ycsb-c",
