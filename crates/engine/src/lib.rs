@@ -137,8 +137,13 @@ pub trait Engine: Sync {
 
 /// One session, used by one client.
 pub trait Session {
+    /// Parses the first `count` statements, or all if there are fewer, before the first use.
+    fn prepare_first(&mut self, count: usize) -> impl Future<Output = Result<(), Failure>>;
+
     /// Parses all statements before the first use.
-    fn prepare_all(&mut self) -> impl Future<Output = Result<(), Failure>>;
+    fn prepare_all(&mut self) -> impl Future<Output = Result<(), Failure>> {
+        self.prepare_first(usize::MAX)
+    }
 
     /// Allows the session to block the thread while it waits for an answer, because no other client shares the thread.
     fn hold_up_thread(&mut self) -> Result<(), Failure> {

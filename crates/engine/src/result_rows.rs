@@ -205,8 +205,8 @@ pub struct RowSession<S> {
 }
 
 impl<S: Session> Session for RowSession<S> {
-    fn prepare_all(&mut self) -> impl Future<Output = Result<(), Failure>> {
-        self.session.prepare_all()
+    fn prepare_first(&mut self, count: usize) -> impl Future<Output = Result<(), Failure>> {
+        self.session.prepare_first(count)
     }
 
     fn hold_up_thread(&mut self) -> Result<(), Failure> {

@@ -74,7 +74,7 @@ impl Engine for NullEngine {
 }
 
 impl Session for NullSession {
-    async fn prepare_all(&mut self) -> Result<(), Failure> {
+    async fn prepare_first(&mut self, _count: usize) -> Result<(), Failure> {
         Ok(())
     }
 

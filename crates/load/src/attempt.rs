@@ -152,7 +152,7 @@ impl<'a, E: Engine> Runner<'a, E> {
             recorder.borrow_mut().opened(spent);
         }
         if trial.connect == ConnectMode::Once && trial.prepare == PrepareMode::Once {
-            session.prepare_all().await?;
+            session.prepare_first(self.shared.prepared).await?;
         }
         if self.alone {
             session.hold_up_thread()?;

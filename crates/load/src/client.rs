@@ -22,7 +22,7 @@
 use crate::attempt::{Runner, Stop};
 use crate::interleaving::{Interleaving, Processors};
 use crate::live::{Live, Work};
-use crate::pacing::{Schedule, Timer};
+use crate::pacing::{Schedule, StageEnds, Timer};
 use crate::rate::MANY;
 use crate::recorder::Recorder;
 use crate::report::{ClientReport, EndedBy};
@@ -251,16 +251,16 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
         }
     }
 
-    fn schedule(&self, start: u64) -> Option<Schedule> {
+    fn schedule(&self, start: u64, is_warmup: bool) -> Option<Schedule> {
         let trial = self.shared.trial;
         let (place, of) = self.shared.place_of(self.number);
-        Schedule::new(trial.arrival, self.shared.seed, place, of, start)
+        Schedule::new(&trial.arrival, self.shared.seed, place, of, start, is_warmup)
     }
 
     /// Runs uncounted transactions until both the time and the number are reached. Returns the nanoseconds of the last
     /// one.
     async fn warm_up(&mut self, start: u64, end: u64, transactions: u64) -> u64 {
-        let mut schedule = self.schedule(start);
+        let mut schedule = self.schedule(start, true);
         let (mut done, mut last) = (0, 0);
         while !self.shared.stopped() && (self.shared.clock.now() < end || done < transactions) {
             if let Some(schedule) = &mut schedule {
@@ -322,9 +322,12 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
             cut: 0.0,
         };
         valgrind::toggle_counting();
-        match self.schedule(start) {
+        match self.schedule(start, false) {
             None => self.closed_loop(&mut measurement).await,
-            Some(schedule) => self.open_loop(&mut measurement, schedule).await,
+            Some(schedule) => {
+                let stages = StageEnds::new(self.shared.trial.arrival.stages(), start);
+                self.open_loop(&mut measurement, schedule, &stages).await;
+            }
         }
         valgrind::toggle_counting();
         self.runner.set_counted(self.uncounted, false);
@@ -494,7 +497,7 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
     }
 
     /// Transactions start by the schedule. A late transaction keeps its scheduled start.
-    async fn open_loop(&mut self, measurement: &mut Measurement, mut schedule: Schedule) {
+    async fn open_loop(&mut self, measurement: &mut Measurement, mut schedule: Schedule, stages: &StageEnds) {
         let shared = self.shared;
         let clock = shared.clock;
         while schedule.peek() < measurement.end && measurement.below_limits() {
@@ -530,6 +533,12 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
             if outcome.is_ok() {
                 recorder.delayed(ended.response, began - scheduled);
             }
+            if let Some(stage) = stages.at(scheduled) {
+                recorder.stages[stage].ended(ended.response, outcome.is_ok());
+                if is_open && outcome.is_ok() {
+                    recorder.stages[stages.at(end).unwrap_or(stage)].ok += 1;
+                }
+            }
             if !is_open {
                 break;
             }
@@ -545,7 +554,13 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
                 measurement.end
             };
             let recorder = &mut self.recorder.borrow_mut();
-            measurement.skipped = schedule.skip_until(due, |scheduled| recorder.never_begun(now.max(due) - scheduled));
+            measurement.skipped = schedule.skip_until(due, |scheduled| {
+                let waited = now.max(due) - scheduled;
+                recorder.never_begun(waited);
+                if let Some(stage) = stages.at(scheduled) {
+                    recorder.stages[stage].skipped(waited);
+                }
+            });
         }
     }
 }

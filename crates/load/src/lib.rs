@@ -5,6 +5,7 @@
 
 pub mod accounting;
 pub mod attempt;
+mod beside;
 mod capacity;
 pub mod changed;
 pub mod client;

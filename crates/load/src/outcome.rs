@@ -1,6 +1,7 @@
 //! Result of a trial, combined from its clients and its coordinating thread.
 
 use crate::accounting::Accounting;
+use crate::beside::Report;
 use crate::changed::{self, add_delays};
 use crate::coordinate::Watched;
 use crate::failures::Failures;
@@ -8,6 +9,7 @@ use crate::latency::{Latencies, latencies};
 use crate::live::Work;
 use crate::operations::Histograms;
 use crate::rate;
+use crate::recorder::Stage;
 use crate::report::{ClientReport, EndedBy};
 use crate::shared::Shared;
 use crate::threads::Record;
@@ -71,6 +73,10 @@ pub struct Outcome {
     pub returned_squared: f64,
     /// How many of these changed rows.
     pub changing: u64,
+    /// The stages of an open loop whose rate changes.
+    pub stages: Vec<Stage>,
+    /// The work beside the clients.
+    pub beside: Vec<Report>,
     /// Latencies by name: `service`, and if recorded `response`, `queue` and the phases.
     pub histograms: BTreeMap<&'static str, Latencies>,
     /// Times of transactions and their operations, if requested.
@@ -173,11 +179,14 @@ pub(crate) fn conclude<E: Engine>(
         statements: trial
             .statements
             .iter()
+            .take(shared.prepared)
             .map(|statement| (statement.name.clone(), 0, 0, 0))
             .collect(),
         work: Work::default(),
         returned_squared: 0.0,
         changing: 0,
+        stages: Stage::none(trial.arrival.stages().len()),
+        beside: Vec::new(),
         histograms: BTreeMap::new(),
         operations: trial.record.operations.then(Histograms::default),
         cpu: watched.after.since(&watched.before, watched.seconds, watched.real_s),
@@ -277,6 +286,9 @@ pub(crate) fn conclude<E: Engine>(
         outcome.work.add(&recorder.live.work().without(&recorder.failed_work));
         outcome.returned_squared += recorder.returned_squared as f64;
         outcome.changing += recorder.changing;
+        for (sum, stage) in outcome.stages.iter_mut().zip(&recorder.stages) {
+            sum.add(stage);
+        }
         let mut named: Vec<(&'static str, Latencies)> = vec![("service", recorder.service)];
         named.extend(recorder.response.map(|histogram| ("response", histogram)));
         named.extend(recorder.queue.map(|histogram| ("queue", histogram)));

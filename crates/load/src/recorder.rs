@@ -32,6 +32,67 @@ impl Phases {
     }
 }
 
+/// The transactions of a stage of an open loop.
+#[derive(Debug, Clone)]
+pub struct Stage {
+    /// Scheduled in it.
+    pub scheduled: u64,
+    /// Completed in it and in the window, whenever they were scheduled.
+    pub ok: u64,
+    /// Scheduled in it and failed.
+    pub failed: u64,
+    /// Scheduled in it and not begun.
+    pub skipped: u64,
+    /// Response times of those scheduled in it that completed.
+    pub response: Latencies,
+    /// Lower bounds of the response times of failed and skipped transactions.
+    pub at_least: Latencies,
+}
+
+impl Stage {
+    fn new() -> Self {
+        Self {
+            scheduled: 0,
+            ok: 0,
+            failed: 0,
+            skipped: 0,
+            response: latencies(),
+            at_least: latencies(),
+        }
+    }
+
+    /// No transactions in each of `count` stages.
+    pub fn none(count: usize) -> Vec<Self> {
+        (0..count).map(|_| Self::new()).collect()
+    }
+
+    /// Records a transaction that was scheduled in it and has ended. `response`: nanoseconds, a lower bound if it failed.
+    pub fn ended(&mut self, response: u64, ok: bool) {
+        self.scheduled += 1;
+        self.failed += u64::from(!ok);
+        let times = if ok { &mut self.response } else { &mut self.at_least };
+        times.saturating_record(response);
+    }
+
+    /// Records a transaction that was scheduled in it and never began. `waited`: nanoseconds.
+    pub fn skipped(&mut self, waited: u64) {
+        self.scheduled += 1;
+        self.skipped += 1;
+        self.at_least.saturating_record(waited);
+    }
+
+    /// Adds the transactions of other clients.
+    pub fn add(&mut self, other: &Self) {
+        self.scheduled += other.scheduled;
+        self.ok += other.ok;
+        self.failed += other.failed;
+        self.skipped += other.skipped;
+        // All histograms have the same bounds, so adding cannot fail.
+        let _ = self.response.add(&other.response);
+        let _ = self.at_least.add(&other.at_least);
+    }
+}
+
 /// What to record, according to the plan.
 #[derive(Debug, Clone, Copy)]
 pub struct Shape {
@@ -41,6 +102,8 @@ pub struct Shape {
     pub transactions: usize,
     /// Number of statements, if they are timed.
     pub timed_statements: Option<usize>,
+    /// Number of stages.
+    pub stages: usize,
 }
 
 /// The measurements of one thread's clients.
@@ -73,6 +136,8 @@ pub struct Recorder<'a> {
     pub phases: Phases,
     /// Connect times of sessions that last the whole trial. These connect before the window, and their times are kept.
     pub opened: Option<Latencies>,
+    /// The stages of an open loop whose rate changes.
+    pub stages: Vec<Stage>,
     /// Transaction counts, except `ok`, which is in `live`.
     pub accounting: Accounting,
     /// The first message of each kind of failure.
@@ -112,6 +177,7 @@ impl<'a> Recorder<'a> {
             operations: Operations::default(),
             phases: Phases::default(),
             opened: None,
+            stages: Stage::none(shape.stages),
             accounting: Accounting::default(),
             messages: BTreeMap::new(),
             failures: Failures::default(),
@@ -246,6 +312,7 @@ mod tests {
         open: false,
         transactions: 1,
         timed_statements: None,
+        stages: 0,
     };
 
     proptest! {

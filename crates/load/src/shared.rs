@@ -27,6 +27,8 @@ pub struct Shared<'a, E: Engine> {
     /// Changes to calls in the clients' threads, and in the server.
     pub(crate) changes: Option<&'static Changes>,
     pub(crate) preloaded: Option<&'a Preloaded>,
+    /// Number of statements that the clients use. The statements of the work beside them follow.
+    pub(crate) prepared: usize,
     /// Number of threads that run the clients.
     pub(crate) threads: u32,
     /// When the other interleaved trials had ended, in nanoseconds of the clock; 0 until then.
@@ -58,7 +60,47 @@ pub struct Shared<'a, E: Engine> {
     pub(crate) coordinator: std::thread::Thread,
 }
 
-impl<E: Engine> Shared<'_, E> {
+impl<'a, E: Engine> Shared<'a, E> {
+    /// The state of a trial before it begins.
+    pub(crate) fn new(
+        engine: &'a E,
+        trial: &'a Trial,
+        programs: &'a Programs,
+        seed: u64,
+        stop: &'a AtomicBool,
+    ) -> Self {
+        Self {
+            engine,
+            trial,
+            programs,
+            seed,
+            clock: if trial.interleaving.is_some() {
+                Clock::get().that_stands_still()
+            } else {
+                Clock::get()
+            },
+            stop,
+            changes: None,
+            preloaded: None,
+            prepared: trial.statements.len(),
+            threads: 1,
+            alone: Arc::default(),
+            give_way: false,
+            connected: AtomicU32::new(0),
+            warm: AtomicU32::new(0),
+            warmup_start: AtomicU64::new(0),
+            window_start: AtomicU64::new(0),
+            led_in: AtomicU32::new(0),
+            measured_from: AtomicU64::new(0),
+            settled: AtomicU32::new(0),
+            watched: AtomicBool::new(false),
+            refused: AtomicBool::new(false),
+            released: AtomicBool::new(false),
+            announced: Default::default(),
+            coordinator: std::thread::current(),
+        }
+    }
+
     /// Whether the trial must end early.
     #[inline(always)]
     pub(crate) fn stopped(&self) -> bool {
@@ -126,6 +168,17 @@ impl<E: Engine> Shared<'_, E> {
                 }
             }
         }
+    }
+
+    /// Blocks a thread without clients until the window begins. Returns false if it won't.
+    pub(crate) fn wait_for_window(&self) -> bool {
+        while !self.watched.load(Ordering::Acquire) {
+            if self.released.load(Ordering::Acquire) {
+                return false;
+            }
+            std::thread::sleep(POLL_INTERVAL);
+        }
+        true
     }
 
     /// Whether the window begins and ends while all clients are busy; see `client`.

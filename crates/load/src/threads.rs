@@ -75,13 +75,14 @@ pub(crate) fn run_thread<'a, E: Engine>(
         } else {
             0
         },
-        timed_statements: times_each(shared.trial, shared.programs).then_some(shared.trial.statements.len()),
+        timed_statements: times_each(shared.trial, shared.programs).then_some(shared.prepared),
+        stages: shared.trial.arrival.stages().len(),
     };
     let recorder = RefCell::new(Recorder::new(live, timeline, shape));
     let usage = RefCell::new(ThreadUsage::default());
     let numbers = (number..shared.trial.clients).step_by(threads as usize);
     let (recorder_ref, usage_ref) = (&recorder, &usage);
-    let uncounted = Live::new(shared.trial.transactions.len(), shared.trial.statements.len());
+    let uncounted = Live::new(shared.trial.transactions.len(), shared.prepared);
     let counts = (live, &uncounted);
     // Without permission, the thread keeps its normal scheduling.
     let gave_way = shared.give_way && cpus::use_batch_scheduling().is_ok();
@@ -160,6 +161,7 @@ mod tests {
         let open = Arrival::Open {
             rate: 10.0,
             gaps: Gaps::Even,
+            stages: Vec::new(),
         };
         assert!(
             !keep_all_busy(&trial(8, open), false, 2),

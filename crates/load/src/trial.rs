@@ -1,6 +1,7 @@
 //! One trial from start to end: the clients' threads, their phases, the timeline, and the result.
 
 use crate::accounting;
+use crate::beside::{self, Work};
 use crate::capacity;
 use crate::coordinate::coordinate;
 use crate::coordinator::Coordinator;
@@ -17,14 +18,13 @@ use dbdyno_engine::driver::Site;
 use dbdyno_engine::observed::{Counters, Observed, rise};
 use dbdyno_engine::waits::Waits;
 use dbdyno_engine::{Engine, Failure};
-use dbdyno_probes::Clock;
 use dbdyno_probes::disk::Disk;
 use dbdyno_probes::locks::{self, LockHolders, LockRange};
 use dbdyno_program::{Execute, Op, Programs};
 use dbdyno_protocol::plan::PlanError;
 use dbdyno_protocol::plan::document::{Arrival, Trial};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Runs a trial.
@@ -44,6 +44,12 @@ pub fn run<E: Engine>(
         let problem = "clients of several processes cannot share keys; run them as threads of one process";
         return Err(PlanError::invalid("task.part", problem).into());
     }
+    let all = trial.with_all_statements();
+    let beside: Vec<Work> = all
+        .beside
+        .iter()
+        .map(|each| Work::new(&all, each))
+        .collect::<Result<_, _>>()?;
     check(trial, E::REMOTE)?;
     if E::PLACES {
         check_values(trial, &programs)?;
@@ -52,33 +58,12 @@ pub fn run<E: Engine>(
     let preloaded = preloaded(trial)?;
     let threads = threads::<E>(trial);
     let shared = Shared {
-        engine,
-        trial,
-        programs: &programs,
-        seed,
-        clock: if trial.interleaving.is_some() {
-            Clock::get().that_stands_still()
-        } else {
-            Clock::get()
-        },
-        stop,
         changes: trial.changes.as_ref().map(Changes::of),
         preloaded: preloaded.as_ref(),
         threads,
         alone: coordinator.alone(),
         give_way: give_way::<E>(trial, &programs),
-        connected: AtomicU32::new(0),
-        warm: AtomicU32::new(0),
-        warmup_start: AtomicU64::new(0),
-        window_start: AtomicU64::new(0),
-        led_in: AtomicU32::new(0),
-        measured_from: AtomicU64::new(0),
-        settled: AtomicU32::new(0),
-        watched: AtomicBool::new(false),
-        refused: AtomicBool::new(false),
-        released: AtomicBool::new(false),
-        announced: Default::default(),
-        coordinator: std::thread::current(),
+        ..Shared::new(engine, trial, &programs, seed, stop)
     };
     let live: Vec<Live> = (0..threads)
         .map(|_| Live::new(trial.transactions.len(), trial.statements.len()))
@@ -138,6 +123,16 @@ pub fn run<E: Engine>(
                 .spawn_scoped(scope, move || lock_holders(shared, data, site.locks))
                 .ok()
         });
+        // Several processes have one session for it, in the first process.
+        let beside = beside.iter().filter(|_| trial.part.is_none_or(|part| part.first == 0));
+        let beside: Vec<_> = (trial.clients..)
+            .zip(beside)
+            .map(|(number, work)| {
+                let shared = &shared;
+                let builder = std::thread::Builder::new().name("beside".into());
+                builder.spawn_scoped(scope, move || beside::run(shared, work, number))
+            })
+            .collect();
         let watched = coordinate(
             &shared,
             &live,
@@ -160,6 +155,15 @@ pub fn run<E: Engine>(
         }
         let watched = watched?;
         let mut outcome = conclude(&shared, records, &watched, disk.as_ref());
+        for started in beside {
+            let handle =
+                started.map_err(|error| TrialError::Thread(format!("a thread could not be started ({error})")))?;
+            let report = handle
+                .join()
+                .map_err(|_| TrialError::Thread("a thread beside the clients panicked".into()))?;
+            outcome.next_use = outcome.next_use.max(report.next_use);
+            outcome.beside.push(report);
+        }
         outcome.waits = waits.and_then(|handle| handle.join().ok()).flatten();
         outcome.lock_holders = holders
             .and_then(|handle| handle.join().ok())
@@ -202,25 +206,16 @@ fn observe<E: Engine>(engine: &E, before: Result<Counters, Failure>, observed: &
     }
 }
 
-/// Waits for the window to begin. Returns false if it won't.
-fn wait_for_window<E: Engine>(shared: &Shared<'_, E>) -> bool {
-    while !shared.watched.load(Ordering::Acquire) {
-        if shared.released.load(Ordering::Acquire) {
-            return false;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(2));
-    }
-    true
-}
-
 /// Samples which other programs lock the data during the window.
 fn lock_holders<E: Engine>(shared: &Shared<'_, E>, data: &Path, ranges: &[LockRange]) -> Option<LockHolders> {
-    wait_for_window(shared).then(|| locks::sample(data, ranges, || shared.watched.load(Ordering::Acquire)))
+    shared
+        .wait_for_window()
+        .then(|| locks::sample(data, ranges, || shared.watched.load(Ordering::Acquire)))
 }
 
 /// Samples the waits of the server's sessions during the window.
 fn sample_waits<E: Engine>(shared: &Shared<'_, E>) -> Option<Result<Waits, Failure>> {
-    if !wait_for_window(shared) {
+    if !shared.wait_for_window() {
         return None;
     }
     shared

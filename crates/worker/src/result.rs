@@ -5,8 +5,8 @@ use dbdyno_load::latency::Latencies;
 use dbdyno_load::operations::CONTROLS;
 use dbdyno_load::outcome::Outcome;
 use dbdyno_protocol::event::result::{
-    BusyThread, Interleaving, Io, Memory, Operations, ProcessIo, Scheduling, Segments, Server, ServerCpu,
-    StatementCounts, Tier, Time, TransactionCounts, WaitsOrError, Warmup, Work,
+    Beside, BusyThread, Interleaving, Io, Memory, Operations, ProcessIo, Scheduling, Segments, Server, ServerCpu,
+    Stage, StatementCounts, Tier, Time, TransactionCounts, WaitsOrError, Warmup, Work,
 };
 use dbdyno_protocol::event::{Facts, TrialResult};
 use std::collections::BTreeMap;
@@ -76,6 +76,20 @@ pub fn result<'a>(outcome: &'a Outcome, facts: &'a Facts, clock: &'a str) -> Res
             rows_changed: outcome.work.changed,
             transactions_changing: outcome.changing,
         },
+        stages: outcome.stages.iter().map(stage).collect::<Result<_, _>>()?,
+        beside: outcome
+            .beside
+            .iter()
+            .map(|each| Beside {
+                name: &each.name,
+                failed: each.failed,
+                failure: each.failure.as_ref().map(|failure| failure.message.as_str()),
+                executions: &each.executions,
+                ok: each.ok,
+                total_s: each.total_s,
+                longest_s: each.longest_s,
+            })
+            .collect(),
         histograms,
         operations: operations(outcome)?,
         latency_ms,
@@ -146,6 +160,17 @@ pub fn result<'a>(outcome: &'a Outcome, facts: &'a Facts, clock: &'a str) -> Res
             peak_rss_bytes: outcome.peak_rss_bytes,
         },
         clock,
+    })
+}
+
+fn stage(stage: &dbdyno_load::recorder::Stage) -> Result<Stage, EncodingFailed> {
+    Ok(Stage {
+        scheduled: stage.scheduled,
+        ok: stage.ok,
+        failed: stage.failed,
+        skipped: stage.skipped,
+        response: encode(&stage.response)?,
+        at_least: encode(&stage.at_least)?,
     })
 }
 

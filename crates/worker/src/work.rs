@@ -34,8 +34,9 @@ pub fn carry_out(plan: &Plan, events: &Events, stop: &AtomicBool, suspended: &At
             let seed = plan.seed;
             let target = Target::try_from(&trial.target)?;
             changes::check(trial, target.changeable())?;
+            // The engine knows all statements; the load distinguishes the statements of the clients.
             target.measure(
-                trial,
+                &trial.with_all_statements(),
                 TrialRun {
                     trial,
                     seed,

@@ -143,6 +143,10 @@ def _cell_lines(system: str, described: "Description") -> Iterator[str]:
         yield f"  transaction {transaction.name}, {transaction.chosen}"
         for each in transaction.lines:
             yield f"    {each}"
+    for beside in described.beside:
+        yield f"  beside the load: {beside.name}, {beside.times}"
+        for each in beside.lines:
+            yield f"    {each}"
     if described.checks:
         yield "  checks after each trial"
         for each in described.checks:

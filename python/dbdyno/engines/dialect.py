@@ -5,6 +5,7 @@ from typing import Protocol
 from dbdyno.model.experiment.column_types import ColumnType
 from dbdyno.model.experiment.sql import ANY, Sql
 from dbdyno.model.experiment.tables import Column, Index, Table
+from dbdyno.model.plan.steps import IsolationLevel
 
 
 class Dialect(Protocol):
@@ -14,6 +15,8 @@ class Dialect(Protocol):
     # Whether the engine fills autoincrement columns, and whether a transaction can have several statements.
     counts_up: bool
     has_transactions: bool
+    # The isolation levels that a transaction can choose when it begins.
+    isolation_levels: tuple[IsolationLevel, ...]
     # Whether it creates the tables of an experiment, and whether it accepts requests instead of statements.
     has_tables: bool
     has_requests: bool
@@ -56,6 +59,7 @@ class StandardDialect:
     engine = "standard"
     counts_up = True
     has_transactions = True
+    isolation_levels: tuple[IsolationLevel, ...] = ()
     has_tables = True
     has_requests = False
 

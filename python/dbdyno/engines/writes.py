@@ -92,7 +92,7 @@ def reaching_statements(compiled: CompiledCell, target: Mapping[str, Any], own: 
     SystemFailed.
     """
     making = [*compiled.before, *compiled.after, *(f"table {table.name}" for table in compiled.tables)]
-    statements = [*making, *(each.sql for each in compiled.task.statements)]
+    statements = [*making, *(each.sql for each in compiled.task.with_all_statements().statements)]
     words = engine_of(target["engine"]).escape_words
     if words is not None and not any(word in text.lower() for text in statements for word in words):
         return []
@@ -137,10 +137,11 @@ def allowed(system: SystemSpec, what: str, found: Iterable[Writing]) -> dict[str
 
 
 def _ask_writes(compiled: CompiledCell, target: Mapping[str, Any]) -> Writes:
+    asked = compiled.task.with_all_statements()
     task = WritesTask(
         target=dict(target),
-        statements=compiled.task.statements,
-        transactions=compiled.task.transactions,
+        statements=asked.statements,
+        transactions=asked.transactions,
         prepare=compiled.task.prepare,
         data_seed=compiled.definition.data_seed,
     )
@@ -148,4 +149,4 @@ def _ask_writes(compiled: CompiledCell, target: Mapping[str, Any]) -> Writes:
 
 
 def _text(compiled: CompiledCell, name: str) -> str:
-    return next(each.sql for each in compiled.task.statements if each.name == name)
+    return next(each.sql for each in compiled.task.with_all_statements().statements if each.name == name)

@@ -68,9 +68,8 @@ def check(definition: Definition) -> Iterator[Invalid]:
         if transaction.include:
             steps = ("transactions", index, "steps")
             yield from _steps(transaction.steps, steps, definition.tables, set())
-            verbs: set[type] = {type(step) for step in _all_steps(transaction.steps)}
-            if Begin in verbs and Commit not in verbs and Rollback not in verbs:
-                yield Invalid(steps, "the transaction is begun, but not ended", "add `{ commit = true }`")
+            yield from _ended(transaction.steps, steps)
+    yield from _beside(definition)
     yield from _settings(definition)
     yield from _measured(definition)
     yield from _own_clients(definition)
@@ -154,6 +153,31 @@ def _parts(generator: BaseModel) -> Iterator[tuple[Location, BaseModel]]:
         for index, item in places:
             if isinstance(item, BaseModel):
                 yield ((name,) if index is None else (name, index)), item
+
+
+def _beside(definition: Definition) -> Iterator[Invalid]:
+    """Yield the errors of the work beside the clients."""
+    stop = definition.load.stop
+    names = [each.name for each in definition.transactions]
+    for index, beside in enumerate(definition.beside):
+        where: Location = ("beside", index)
+        if beside.name in names:
+            yield Invalid((*where, "name"), f"duplicate name `{beside.name}`", "choose another")
+        names.append(beside.name)
+        if not beside.include:
+            continue
+        if stop.seconds is not None and beside.at_s >= stop.seconds:
+            key = "every" if beside.at is None else "at"
+            problem = f"the window ends after {stop.seconds:g} s, before the first execution"
+            yield Invalid((*where, key), problem, "give an earlier time, or a longer window")
+        yield from _steps(beside.steps, (*where, "steps"), definition.tables, set())
+        yield from _ended(beside.steps, (*where, "steps"))
+
+
+def _ended(steps: Iterable[AnyStep], where: Location) -> Iterator[Invalid]:
+    verbs: set[type] = {type(step) for step in _all_steps(steps)}
+    if Begin in verbs and Commit not in verbs and Rollback not in verbs:
+        yield Invalid(where, "the transaction is begun, but not ended", "add `{ commit = true }`")
 
 
 def _measured(definition: Definition) -> Iterator[Invalid]:

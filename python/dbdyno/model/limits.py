@@ -16,6 +16,9 @@ MOST_PROCESSES = 1_000
 HIGHEST_RATE = 10_000_000
 """Transactions per second of an open loop."""
 
+MOST_STAGES = 100
+"""Stages of an open loop."""
+
 MOST_INTERVALS = 100_000
 """Intervals of the timeline of a window."""
 

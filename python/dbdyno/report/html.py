@@ -29,6 +29,7 @@ from dbdyno.report.indexes import index_conclusions, index_lines, index_sentence
 from dbdyno.report.measured import legend, measured_line
 from dbdyno.report.operations import NOTE
 from dbdyno.report.page import render_page
+from dbdyno.report.stages import STAGE_NOTE
 
 # Maximum number of configurations in the legend.
 _LEGEND = 8
@@ -88,6 +89,9 @@ def _context(document: Document) -> dict[str, Any]:
         "notes": sections.notes(document),
         "operations": sections.operation_table(document),
         "operation_note": NOTE[0].upper() + NOTE[1:] + ".",
+        "stages": sections.stage_table(document),
+        "stage_note": STAGE_NOTE[0].upper() + STAGE_NOTE[1:] + ".",
+        "beside": sections.beside_table(document),
         "phases": sections.phase_table(document),
         "figures": sections.figure_table(document),
         "data": sections.data_table(document),

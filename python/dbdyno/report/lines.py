@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from dbdyno.analysis.measured.cell_groups import varied
 from dbdyno.base.numbers import NONE, bracketed, figure, level, milliseconds, percent, rough, short, times
-from dbdyno.model.result.cell import Bottleneck, Cell, LoadMachineRound, Published, Round
+from dbdyno.model.result.cell import Bottleneck, Cell, Latency, LoadMachineRound, Published, Round
 from dbdyno.model.result.effects import Advice
 from dbdyno.model.result.reading import shown_times
 from dbdyno.model.result.shape import Comparison, Document, Finding
@@ -96,9 +96,14 @@ def latency(cell: Cell, name: str) -> str:
     A lower bound of it is marked ``≥``.
     """
     times = shown_times(cell.latency_ms)
-    value: float | None = getattr(times, name) if times else None
+    return milliseconds(None) if times is None else latency_of(times, name)
+
+
+def latency_of(times: Latency, name: str) -> str:
+    """Return a percentile in milliseconds; a lower bound is marked ``≥``."""
+    value: float | None = getattr(times, name)
     text = milliseconds(value)
-    return f"≥{text}" if times and name in times.at_least and value is not None else text
+    return f"≥{text}" if name in times.at_least and value is not None else text
 
 
 def round_value(each: Round) -> str:

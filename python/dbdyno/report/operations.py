@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from dbdyno.base.numbers import figure, milliseconds, percent
 from dbdyno.model.result.cell import Cell, Operation
 from dbdyno.model.result.shape import Document
 from dbdyno.report.lines import cell_name, factor_names
-from dbdyno.report.rows import Row
+from dbdyno.report.rows import NamedRow, Row
 
 HEADS = ("count", "share", "mean ms", "p50 ms", "p90 ms", "p99 ms", "max ms")
 NOTE = (
@@ -17,16 +15,7 @@ NOTE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class OperationRow:
-    """A timed operation of a cell, with its values in the order of :data:`HEADS`."""
-
-    cell: str
-    name: str
-    values: tuple[str, ...]
-
-
-def operation_rows(document: Document) -> list[OperationRow]:
+def operation_rows(document: Document) -> list[NamedRow]:
     """Return the operations of each cell, the longest first; empty if each transaction is one statement."""
     factors = factor_names(document)
     rows = []
@@ -79,8 +68,8 @@ def _timed_operations(cell: Cell) -> list[Operation]:
     return sorted(operations, key=lambda each: (each.kind != "transaction", -each.seconds))
 
 
-def _row(cell: str, operation: Operation) -> OperationRow:
+def _row(cell: str, operation: Operation) -> NamedRow:
     times = operation.latency_ms
     figures = (milliseconds(getattr(times, name)) for name in ("mean", "p50", "p90", "p99", "max"))
     name = f"transaction {operation.name}" if operation.kind == "transaction" else called(operation)
-    return OperationRow(cell, name, (figure(operation.count), percent(operation.share), *figures))
+    return NamedRow(cell, name, (figure(operation.count), percent(operation.share), *figures))

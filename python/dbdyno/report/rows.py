@@ -133,3 +133,12 @@ def _width(rows: Sequence[Row], head: str) -> int:
 def _placed(head: str, value: str, rows: Sequence[Row]) -> str:
     width = _width(rows, head)
     return value.ljust(width) if head in LEFT else value.rjust(width)
+
+
+@dataclass(frozen=True, slots=True)
+class NamedRow:
+    """A row about a part of a cell, such as a timed operation, with the values of a table's columns."""
+
+    cell: str
+    name: str
+    values: tuple[str, ...]

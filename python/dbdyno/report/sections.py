@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +24,8 @@ from dbdyno.report.estimate_lines import estimate_lines
 from dbdyno.report.figure_columns import figure_columns
 from dbdyno.report.operations import HEADS, operation_rows
 from dbdyno.report.phases import loads, phase_columns
-from dbdyno.report.rows import LEFT
+from dbdyno.report.rows import LEFT, NamedRow
+from dbdyno.report.stages import BESIDE_HEADS, STAGE_HEADS, beside_rows, stage_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,12 +141,25 @@ def scalability_table(document: Document) -> CellTable | None:
 
 def operation_table(document: Document) -> CellTable | None:
     """Return the time of each transaction and statement; None if each transaction is one statement."""
-    rows = operation_rows(document)
+    return _named_table("operation", HEADS, operation_rows(document))
+
+
+def stage_table(document: Document) -> CellTable | None:
+    """Return the stages of open loops; None if no rate changes."""
+    return _named_table("stage", STAGE_HEADS, stage_rows(document))
+
+
+def beside_table(document: Document) -> CellTable | None:
+    """Return the work beside the clients; None without such work."""
+    return _named_table("beside the load", BESIDE_HEADS, beside_rows(document))
+
+
+def _named_table(head: str, names: Sequence[str], rows: Sequence[NamedRow]) -> CellTable | None:
     if not rows:
         return None
     several = len({each.cell for each in rows}) > 1
-    heads = [Column(head, right=False) for head in (*(["cell"] if several else []), "operation")]
-    heads += [Column(head, style="number") for head in HEADS]
+    heads = [Column(each, right=False) for each in (*(["cell"] if several else []), head)]
+    heads += [Column(each, style="number") for each in names]
     return CellTable(heads, [[*([each.cell] if several else []), each.name, *each.values] for each in rows])
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -45,7 +45,9 @@ from dbdyno.report.lines import (
 )
 from dbdyno.report.operations import HEADS, NOTE, operation_rows
 from dbdyno.report.phases import loads, phase_columns
+from dbdyno.report.rows import NamedRow
 from dbdyno.report.sections import sent_statements
+from dbdyno.report.stages import BESIDE_HEADS, STAGE_HEADS, STAGE_NOTE, beside_rows, stage_rows
 
 _VERDICT_STYLES = {"faster": "green", "slower": "red", "equivalent": "cyan", "inconclusive": "yellow"}
 
@@ -60,7 +62,9 @@ def details(document: Document, width: int) -> RenderableType:
     # Differences between systems precede the numbers, so that readers who stop at the first number have seen them.
     parts: list[RenderableType] = _statements(document, warnings(document), "!", "bold yellow")
     parts += _tables(document, width)
-    parts += _operations(document, width)
+    parts += _named("operation", HEADS, operation_rows(document), NOTE, width)
+    parts += _named("stage", STAGE_HEADS, stage_rows(document), STAGE_NOTE, width)
+    parts += _named("beside the load", BESIDE_HEADS, beside_rows(document), "", width)
     parts += _further(document, phase_columns(document), width)
     parts += _further(document, figure_columns(document), width)
     data = data_columns(document)
@@ -126,16 +130,15 @@ def _further(document: Document, further: list[CellColumn], width: int) -> list[
     return [Text(""), *tables(_factor_columns(document), columns, width)] if columns else []
 
 
-def _operations(document: Document, width: int) -> list[RenderableType]:
-    """Return the time of each transaction and statement; empty if each transaction is one statement."""
-    rows = operation_rows(document)
+def _named(head: str, heads: Sequence[str], rows: Sequence[NamedRow], note: str, width: int) -> list[RenderableType]:
+    """Return a table about parts of cells; empty without rows."""
     if not rows:
         return []
-    names = [Column("operation", [Text(each.name) for each in rows], right=False, fold=True)]
+    names = [Column(head, [Text(each.name) for each in rows], right=False, fold=True)]
     if len({each.cell for each in rows}) > 1:
         names.insert(0, Column("cell", [Text(each.cell) for each in rows], right=False, fold=True))
-    figures = [Column(head, [Text(each.values[place]) for each in rows]) for place, head in enumerate(HEADS)]
-    return [Text(""), *tables(names, figures, width), Text(NOTE, style="dim")]
+    figures = [Column(head, [Text(each.values[place]) for each in rows]) for place, head in enumerate(heads)]
+    return [Text(""), *tables(names, figures, width), *([Text(note, style="dim")] if note else [])]
 
 
 def _number_columns(document: Document) -> list[Column]:

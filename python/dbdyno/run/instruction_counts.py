@@ -65,6 +65,7 @@ def counted_plan(plan: TrialPlan, statements: float) -> TrialPlan:
         clients=1,
         interleaving=None,
         arrival=Closed(),
+        beside=(),
         warmup=Warmup(transactions=int(_WARMUP_STATEMENTS / max(statements, 1))),
         window=Window(statements=_STATEMENTS, transactions=plan.task.window.transactions),
         record=Record(operations=False, io=False, mutexes=False, interval_ms=3_600_000),

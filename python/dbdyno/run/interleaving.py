@@ -107,4 +107,6 @@ def _problem(compiled: CompiledCell) -> str | None:
         return "its memory is limited"
     if compiled.task.arrival.loop != "closed":
         return "its transactions start by the clock"
+    if compiled.task.beside:
+        return "other work runs beside its clients"
     return None

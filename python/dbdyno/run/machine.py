@@ -123,6 +123,7 @@ def ceiling(compiled: CompiledCell, seconds: float, machines: LoadMachines | Non
         clients=1,
         arrival=Closed(),
         connect="once",
+        beside=(),
         warmup=Warmup(seconds=_WARMUP * seconds),
         window=Window(seconds=seconds),
         # Leave out changes: they add delays, and there are no calls to count.

@@ -159,6 +159,7 @@ def read_rows(compiled: CompiledCell, seed: int, provisioners: Provisioners) -> 
             compiled.task,
             target=ready.target,
             clients=1,
+            beside=(),
             warmup=Warmup(),
             window=Window(transactions=1),
             statements=without_analysis(compiled.task.statements),

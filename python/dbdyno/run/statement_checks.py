@@ -15,8 +15,8 @@ from dbdyno.engines import engine_of
 from dbdyno.model.events.trial import TrialResult
 from dbdyno.model.experiment.validation import ValidationErrors
 from dbdyno.model.plan.cell import CompiledCell
-from dbdyno.model.plan.steps import Execute, Step, Transaction, rewritten_steps
-from dbdyno.model.plan.tasks import Statement, TrialTask, Window
+from dbdyno.model.plan.steps import Transaction
+from dbdyno.model.plan.tasks import Statement, TrialTask, Window, shifted
 from dbdyno.model.plan.worker_plan import WorkerPlan
 from dbdyno.run.provisioners import Provisioners
 from dbdyno.run.start_failures import FIRST, missing_database, work_key
@@ -168,11 +168,7 @@ def check_each_statement(cells: Iterable[CompiledCell], provisioners: Provisione
 def _joined(before: CompiledCell, cell: CompiledCell) -> CompiledCell:
     """Return a cell with the transactions and statements of another one before its own."""
     shift = len(before.task.statements)
-
-    def shifted(step: Step) -> Iterator[Step]:
-        yield replace(step, statement=step.statement + shift) if isinstance(step, Execute) else step
-
-    moved = [replace(each, steps=rewritten_steps(each.steps, shifted)) for each in cell.task.transactions]
+    moved = [replace(each, steps=shifted(each.steps, shift)) for each in cell.task.transactions]
     task = replace(
         cell.task,
         statements=[*before.task.statements, *cell.task.statements],

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from dbdyno.analysis.measured.stages import beside_error
 from dbdyno.base.errors import DbdynoError, InputError
 from dbdyno.base.numbers import duration
 from dbdyno.base.timestamps import utc_now
@@ -273,6 +274,10 @@ def record_system_state(trial: Trial, system: Ready) -> bool:
     if gone:
         names = ", ".join(gone)
         trial.error, trial.kind = f"measure.processes: no process of {names} was left at the window's end", "server"
+    if trial.error is None and isinstance(trial.result, TrialResult):
+        allowed = {each.name for each in trial.compiled.definition.beside if each.allow_errors}
+        trial.error = beside_error(trial.result, allowed)
+        trial.kind = "beside" if trial.error is not None else trial.kind
     too_little = None if trial.limiting is None else trial.limiting.too_little()
     if trial.error is not None and too_little is not None:
         trial.error += f": {too_little}"

@@ -331,8 +331,8 @@ impl DuckdbSession {
 }
 
 impl Session for DuckdbSession {
-    async fn prepare_all(&mut self) -> Result<(), Failure> {
-        for index in 0..self.statements.len() {
+    async fn prepare_first(&mut self, count: usize) -> Result<(), Failure> {
+        for index in 0..self.statements.len().min(count) {
             if self.prepared[index].is_null() {
                 self.prepared[index] = self.prepare_statement(index)?;
             }

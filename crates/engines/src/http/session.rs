@@ -47,7 +47,7 @@ impl HttpSession {
 
 impl Session for HttpSession {
     /// The engine has parsed the requests.
-    async fn prepare_all(&mut self) -> Result<(), Failure> {
+    async fn prepare_first(&mut self, _count: usize) -> Result<(), Failure> {
         Ok(())
     }
 

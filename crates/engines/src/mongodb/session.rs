@@ -69,7 +69,7 @@ impl MongodbSession {
 
 impl Session for MongodbSession {
     /// There are no prepared statements: each command is sent in full.
-    async fn prepare_all(&mut self) -> Result<(), Failure> {
+    async fn prepare_first(&mut self, _count: usize) -> Result<(), Failure> {
         Ok(())
     }
 

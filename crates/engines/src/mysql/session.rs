@@ -32,6 +32,8 @@ struct Prepared {
 enum Awaited {
     /// The results of a text.
     Text,
+    /// The results of setting the isolation level and of beginning the transaction, both sent as text.
+    Begin,
     /// The results of a prepared statement.
     Prepared(usize),
     /// The response to a prepare. The execution that follows is in `later`. `keep`: don't close the statement
@@ -188,8 +190,8 @@ impl MysqlSession {
 }
 
 impl Session for MysqlSession {
-    async fn prepare_all(&mut self) -> Result<(), Failure> {
-        for index in 0..self.statements.len() {
+    async fn prepare_first(&mut self, count: usize) -> Result<(), Failure> {
+        for index in 0..self.statements.len().min(count) {
             if self.prepared[index].is_none() {
                 let (number, _) = answered(answer_limit(), self.prepare_one(index)).await?;
                 let bound = Vec::new();
@@ -211,9 +213,18 @@ impl Session for MysqlSession {
     }
 
     fn control(&mut self, control: Control) -> Poll<Result<(), Failure>> {
+        self.awaiting = Awaited::Text;
         let sql = match control {
-            // Transactions take locks as they go; the begin modes apply to SQLite only.
-            Control::Begin(_) => "start transaction",
+            // Transactions take locks as they go; the modes that take a lock apply to SQLite only.
+            Control::Begin(mode) => {
+                if let Some(level) = mode.isolation_level() {
+                    // For the next transaction only. The server answers both commands in order.
+                    let set = format!("set transaction isolation level {level}");
+                    self.wire.command(Command::COM_QUERY as u8, set.as_bytes());
+                    self.awaiting = Awaited::Begin;
+                }
+                "start transaction"
+            }
             Control::Commit => "commit",
             // Without autocommit, a transaction whose statements all failed may be open without the flag.
             Control::Rollback
@@ -224,7 +235,6 @@ impl Session for MysqlSession {
             }
             Control::Rollback => "rollback",
         };
-        self.awaiting = Awaited::Text;
         self.wire.command(Command::COM_QUERY as u8, sql.as_bytes());
         awaited(self.wire.connection.send())
     }
@@ -233,6 +243,11 @@ impl Session for MysqlSession {
         self.wire.connection.flush().await?;
         match self.awaiting {
             Awaited::Text => self.reader.read(&mut self.wire, false, capture, marks).await,
+            Awaited::Begin => {
+                let set = self.reader.read(&mut self.wire, false, Capture::nothing(), marks).await;
+                let begun = self.reader.read(&mut self.wire, false, capture, marks).await;
+                set.and(begun)
+            }
             Awaited::Prepared(index) => {
                 let read = self.reader.read(&mut self.wire, true, capture, marks).await;
                 if let (Err(_), Some(prepared)) = (&read, &mut self.prepared[index]) {

@@ -12,6 +12,7 @@ use dbdyno_program::value::{Value, Values};
 use dbdyno_protocol::plan::document::PrepareMode;
 use postgres_protocol::Oid;
 use postgres_protocol::message::frontend;
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
@@ -259,9 +260,9 @@ impl PostgresqlSession {
 }
 
 impl Session for PostgresqlSession {
-    async fn prepare_all(&mut self) -> Result<(), Failure> {
-        let all: Vec<usize> = (0..self.statements.len()).collect();
-        answered(answer_limit(), self.prepare(&all)).await
+    async fn prepare_first(&mut self, count: usize) -> Result<(), Failure> {
+        let first: Vec<usize> = (0..self.statements.len().min(count)).collect();
+        answered(answer_limit(), self.prepare(&first)).await
     }
 
     #[inline]
@@ -280,15 +281,18 @@ impl Session for PostgresqlSession {
 
     fn control(&mut self, control: Control) -> Poll<Result<(), Failure>> {
         let sql = match control {
-            // PostgreSQL takes locks as it goes; the begin modes apply to SQLite only.
-            Control::Begin(_) => "begin",
-            Control::Commit => "commit",
+            // PostgreSQL takes locks as it goes; the modes that take a lock apply to SQLite only.
+            Control::Begin(mode) => match mode.isolation_level() {
+                None => "begin".into(),
+                Some(level) => Cow::Owned(format!("begin isolation level {level}")),
+            },
+            Control::Commit => "commit".into(),
             Control::Rollback if !self.open => return Poll::Ready(Ok(())),
-            Control::Rollback => "rollback",
+            Control::Rollback => "rollback".into(),
         };
         self.columns = Columns::InResponse;
         awaited(
-            frontend::query(sql, &mut self.wire.connection.out)
+            frontend::query(&sql, &mut self.wire.connection.out)
                 .map_err(unsayable)
                 .and_then(|()| self.wire.connection.send()),
         )

@@ -524,9 +524,10 @@ impl SqliteSession {
     /// Runs a statement that begins or ends a transaction. It is prepared as often as the plan's statements.
     fn run_control(&mut self, control: Control) -> Result<(), Failure> {
         let which = match control {
-            Control::Begin(BeginMode::Deferred) => 0,
             Control::Begin(BeginMode::Immediate) => 1,
             Control::Begin(BeginMode::Exclusive) => 2,
+            // SQLite has no other isolation levels.
+            Control::Begin(_) => 0,
             Control::Commit => 3,
             // SAFETY: the connection is open.
             Control::Rollback if unsafe { (self.api.get_autocommit)(self.db) } != 0 => return Ok(()),
@@ -544,8 +545,8 @@ impl SqliteSession {
 }
 
 impl Session for SqliteSession {
-    async fn prepare_all(&mut self) -> Result<(), Failure> {
-        for index in 0..self.statements.len() {
+    async fn prepare_first(&mut self, count: usize) -> Result<(), Failure> {
+        for index in 0..self.statements.len().min(count) {
             self.prepared[index] = self.prepare_one(index)?;
         }
         Ok(())

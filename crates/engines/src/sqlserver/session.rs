@@ -10,6 +10,7 @@ use dbdyno_engine::{Capture, Control, Failure, Marks, Rows, Session, awaited, ch
 use dbdyno_program::value::{Owned, Values};
 use dbdyno_protocol::plan::document::{FailureKind, PrepareMode};
 use futures_util::TryStreamExt as _;
+use std::borrow::Cow;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -37,6 +38,8 @@ pub struct SqlserverSession {
     state: State,
     statements: Arc<[Text]>,
     prepare: PrepareMode,
+    /// Whether the open transaction has an isolation level of its own.
+    isolated: bool,
 }
 
 impl SqlserverSession {
@@ -49,6 +52,7 @@ impl SqlserverSession {
             state: State::Idle(Box::new(begin(target).await?)),
             statements,
             prepare,
+            isolated: false,
         })
     }
 
@@ -145,7 +149,7 @@ impl tiberius::IntoSql<'static> for Bound {
 
 impl Session for SqlserverSession {
     /// Does nothing: the server caches a statement's plan at its first use, for all sessions.
-    async fn prepare_all(&mut self) -> Result<(), Failure> {
+    async fn prepare_first(&mut self, _count: usize) -> Result<(), Failure> {
         Ok(())
     }
 
@@ -161,10 +165,23 @@ impl Session for SqlserverSession {
 
     fn control(&mut self, control: Control) -> Poll<Result<(), Failure>> {
         let sql = match control {
-            // Transactions take locks as they go; the begin modes apply to SQLite only.
-            Control::Begin(_) => "begin transaction",
-            Control::Commit => "commit transaction",
-            Control::Rollback => "if @@trancount > 0 rollback transaction",
+            // Transactions take locks as they go; the modes that take a lock apply to SQLite only.
+            Control::Begin(mode) => match mode.isolation_level() {
+                None => "begin transaction".into(),
+                Some(level) => {
+                    self.isolated = true;
+                    Cow::Owned(format!("set transaction isolation level {level}; begin transaction"))
+                }
+            },
+            Control::Commit => "commit transaction".into(),
+            Control::Rollback => "if @@trancount > 0 rollback transaction".into(),
+        };
+        // A level holds for the session until another one is set. The end of a transaction restores the default.
+        let is_end = !matches!(control, Control::Begin(_));
+        let sql = if is_end && std::mem::take(&mut self.isolated) {
+            Cow::Owned(format!("{sql}; set transaction isolation level read committed"))
+        } else {
+            sql
         };
         let sent = self.ask(move |mut connection| {
             Box::pin(async move {

@@ -1,8 +1,8 @@
 //! What a trial found.
 
 use super::{
-    Accounting, Changed, Contention, CpuShare, Cycles, DeviceFlushes, DiskActivity, EndedBy, Facts, FailedByCode,
-    LockHolders, Observed, Rate, Summary, Throttling, Waits,
+    Accounting, Changed, Contention, CpuShare, Cycles, DeviceFlushes, DiskActivity, EndedBy, Execution, Facts,
+    FailedByCode, LockHolders, Observed, Rate, Summary, Throttling, Waits,
 };
 use crate::plan::document::FailureKind;
 use schemars::JsonSchema;
@@ -50,6 +50,12 @@ pub struct TrialResult<'a> {
     pub statements: BTreeMap<&'a str, StatementCounts>,
     /// The work of the completed transactions.
     pub work: Work,
+    /// The stages of an open loop whose rate changes, in order; left out without stages.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stages: Vec<Stage>,
+    /// The work beside the clients, in the plan's order; left out if the plan has no such work.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<Beside<'a>>,
     /// Histograms by name: base64 of HdrHistogram's V2 format, deflated.
     pub histograms: BTreeMap<&'a str, String>,
     /// Times of transactions and of their operations, by name; left out if the plan does not record them.
@@ -100,6 +106,43 @@ pub struct TrialResult<'a> {
     pub memory: Memory,
     /// The source of the clock.
     pub clock: &'a str,
+}
+
+/// A stage of an open loop. Its response times belong to the transactions that were scheduled in it.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Stage {
+    /// Transactions scheduled in it.
+    pub scheduled: u64,
+    /// Transactions that completed in it, whenever they were scheduled.
+    pub ok: u64,
+    /// Transactions scheduled in it that failed.
+    pub failed: u64,
+    /// Transactions scheduled in it that no client began.
+    pub skipped: u64,
+    /// Response times of completed transactions; encoded as in `histograms`.
+    pub response: String,
+    /// Lower bounds of the response times of failed and skipped transactions.
+    pub at_least: String,
+}
+
+/// Work beside the clients.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Beside<'a> {
+    /// Its name in the plan.
+    pub name: &'a str,
+    /// Executions that failed.
+    pub failed: u64,
+    /// The message of the first failure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<&'a str>,
+    /// The executions that ended without a failure, in order, at most 1,000.
+    pub executions: &'a [Execution],
+    /// Their number.
+    pub ok: u64,
+    /// The sum of their seconds.
+    pub total_s: f64,
+    /// The longest one, in seconds.
+    pub longest_s: f64,
 }
 
 /// Times of completed transactions and operations, by name; encoded as in `histograms`. If the only transaction is a

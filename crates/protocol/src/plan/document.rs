@@ -6,7 +6,7 @@ use crate::plan::generator::Generator;
 use crate::plan::literal::Literal;
 use crate::plan::request::Request;
 use crate::plan::target::Target;
-use crate::plan::transaction::Transaction;
+use crate::plan::transaction::{Step, Transaction};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -121,6 +121,9 @@ pub struct Trial {
     pub statements: Vec<Statement>,
     /// The transactions, chosen by weight.
     pub transactions: Vec<Transaction>,
+    /// Work that runs beside the clients at given times. It doesn't count.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<Beside>,
     /// The measurements to record in addition to counts and latencies.
     #[serde(default)]
     pub record: Record,
@@ -141,6 +144,20 @@ pub struct Trial {
     /// loop runs in addition.
     #[serde(default)]
     pub planted_work: u32,
+}
+
+impl Trial {
+    /// The trial with the statements of [`Beside`] after its own, which are the only ones then. The steps refer to them.
+    #[must_use]
+    pub fn with_all_statements(&self) -> Self {
+        let mut trial = self.clone();
+        for beside in &mut trial.beside {
+            let first = trial.statements.len();
+            trial.statements.append(&mut beside.statements);
+            beside.steps.iter_mut().for_each(|step| step.shift_statements(first));
+        }
+        trial
+    }
 }
 
 /// A part of a system: processes of this machine.
@@ -181,8 +198,26 @@ pub struct Interleaving {
     pub cpu: u32,
 }
 
+/// Work beside the clients: steps that one session of its own runs at times of the window.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Beside {
+    /// A name for reports.
+    pub name: String,
+    /// Seconds from the window's start to the first execution.
+    pub at_s: f64,
+    /// Seconds between the starts of two executions; left out: there is one. One that is due while the previous one is
+    /// running starts when that one ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub every_s: Option<f64>,
+    /// The statements that its steps use, by index. They are parsed at their first use.
+    pub statements: Vec<Statement>,
+    /// Its steps, in order.
+    pub steps: Vec<Step>,
+}
+
 /// When transactions start.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "loop", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Arrival {
     /// A client starts its next transaction when its last has ended.
@@ -190,12 +225,37 @@ pub enum Arrival {
     Closed,
     /// Transactions start by a clock, whether or not earlier ones have ended.
     Open {
-        /// Transactions per second over all clients.
+        /// Transactions per second over all clients; with stages, their mean.
         rate: f64,
         /// Whether the gaps between arrivals are equal or exponentially distributed.
         #[serde(default)]
         gaps: Gaps,
+        /// The stages of the window, if its rate changes. The warm-up has the rate with which the first one begins.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        stages: Vec<Stage>,
     },
+}
+
+impl Arrival {
+    /// The stages of an open loop whose rate changes; otherwise empty.
+    pub fn stages(&self) -> &[Stage] {
+        match self {
+            Self::Closed => &[],
+            Self::Open { stages, .. } => stages,
+        }
+    }
+}
+
+/// A part of the window in which the rate is constant, or changes linearly.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Stage {
+    /// Its length in seconds.
+    pub seconds: f64,
+    /// Transactions per second over all clients, when it begins.
+    pub from: f64,
+    /// The same when it ends.
+    pub to: f64,
 }
 
 /// How the starts of an open loop are spaced.

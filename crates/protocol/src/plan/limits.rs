@@ -64,8 +64,19 @@ impl Trial {
                 return Err(PlanError::invalid("task.record.interval_ms", problem));
             }
         }
-        if let crate::plan::document::Arrival::Open { rate, .. } = self.arrival {
-            within(rate, f64::MIN_POSITIVE, HIGHEST_RATE, "task.arrival.rate")?;
+        if let crate::plan::document::Arrival::Open { rate, stages, .. } = &self.arrival {
+            within(*rate, f64::MIN_POSITIVE, HIGHEST_RATE, "task.arrival.rate")?;
+            for (number, stage) in stages.iter().enumerate() {
+                let place = |name| format!("task.arrival.stages[{number}].{name}");
+                within(stage.seconds, f64::MIN_POSITIVE, LONGEST_S, &place("seconds"))?;
+                within(stage.from, 0.0, HIGHEST_RATE, &place("from"))?;
+                within(stage.to, 0.0, HIGHEST_RATE, &place("to"))?;
+            }
+        }
+        for (number, beside) in self.beside.iter().enumerate() {
+            let place = |name| format!("task.beside[{number}].{name}");
+            within(beside.at_s, 0.0, LONGEST_S, &place("at_s"))?;
+            within(beside.every_s.unwrap_or(LONGEST_S), 1e-3, LONGEST_S, &place("every_s"))?;
         }
         if let Some(interleaving) = self.interleaving {
             within(
@@ -142,6 +153,14 @@ mod tests {
             (
                 json!({"arrival": {"loop": "open", "rate": 1e12}}),
                 "task.arrival.rate: ",
+            ),
+            (
+                json!({"arrival": {"loop": "open", "rate": 1, "stages": [{"seconds": 1, "from": 1, "to": -1}]}}),
+                "task.arrival.stages[0].to: ",
+            ),
+            (
+                json!({"beside": [{"name": "x", "at_s": 0, "every_s": 0, "statements": [], "steps": []}]}),
+                "task.beside[0].every_s: ",
             ),
             (
                 json!({"retry": {"attempts": 4_294_967_295_u32}}),

@@ -45,7 +45,7 @@ pub enum Step {
     },
     /// Begin a transaction of the engine.
     Begin {
-        /// The lock that it takes at once, if the engine offers a choice.
+        /// The lock that it takes at once, or its isolation level, if the engine offers a choice.
         #[serde(default)]
         mode: BeginMode,
     },
@@ -104,6 +104,23 @@ pub enum Step {
     },
 }
 
+impl Step {
+    /// Adds a number to the indexes of its statements.
+    pub(super) fn shift_statements(&mut self, by: usize) {
+        let nested: [&mut [Self]; 2] = match self {
+            Self::Execute { statement, each, .. } => {
+                *statement += by;
+                [each, &mut []]
+            }
+            Self::When { then, otherwise, .. } => [then, otherwise],
+            Self::Chance { then, .. } => [then, &mut []],
+            Self::Repeat { steps, .. } => [steps, &mut []],
+            _ => return,
+        };
+        nested.into_iter().flatten().for_each(|step| step.shift_statements(by));
+    }
+}
+
 /// How often steps are repeated.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
@@ -114,7 +131,7 @@ pub enum Times {
     Drawn(Generator),
 }
 
-/// What a begin locks at once.
+/// What a begin locks at once, or the transaction's isolation level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BeginMode {
@@ -125,6 +142,30 @@ pub enum BeginMode {
     Immediate,
     /// SQLite: the whole database, at once.
     Exclusive,
+    /// The isolation level `read uncommitted`.
+    ReadUncommitted,
+    /// The isolation level `read committed`.
+    ReadCommitted,
+    /// The isolation level `repeatable read`.
+    RepeatableRead,
+    /// The isolation level `snapshot` of SQL Server.
+    Snapshot,
+    /// The isolation level `serializable`.
+    Serializable,
+}
+
+impl BeginMode {
+    /// The isolation level in SQL, if it is one.
+    pub fn isolation_level(self) -> Option<&'static str> {
+        match self {
+            Self::Deferred | Self::Immediate | Self::Exclusive => None,
+            Self::ReadUncommitted => Some("read uncommitted"),
+            Self::ReadCommitted => Some("read committed"),
+            Self::RepeatableRead => Some("repeatable read"),
+            Self::Snapshot => Some("snapshot"),
+            Self::Serializable => Some("serializable"),
+        }
+    }
 }
 
 /// A comparison of two values.

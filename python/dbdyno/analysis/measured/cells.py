@@ -17,6 +17,7 @@ from dbdyno.analysis.measured.histograms import Histogram, HistogramError, merge
 from dbdyno.analysis.measured.metrics import merged, rate_of
 from dbdyno.analysis.measured.operations import cell_operations
 from dbdyno.analysis.measured.rounds import Measure, build_round
+from dbdyno.analysis.measured.stages import cell_beside, cell_stages
 from dbdyno.analysis.measured.statements import cell_load, cell_statements, other_plans
 from dbdyno.analysis.measured.trial import ReadTrial
 from dbdyno.analysis.row_differences import ROWS_COMPARED
@@ -37,6 +38,7 @@ from dbdyno.model.result.cell import (
     Published,
     Round,
     ShareOfCeiling,
+    Stage,
     System,
     Throughput,
     Time,
@@ -91,6 +93,7 @@ def build_cell(
         measured[index].outlier = True
     latency, histograms, troubles = _latencies(done if latencies else [])
     operations, unreadable = cell_operations(within if diagnosed else [])
+    stages, unreadable_stages = _stages(read, within if latencies else [])
     system = _system(planned, results)
     for each, trial in zip(done, read, strict=True):
         each.plans = other_plans(trial, system)
@@ -128,6 +131,8 @@ def build_cell(
         failed=dict(sum((Counter(each.failed) for each in rounds), Counter())),
         statements=cell_statements(trials, done, system),
         operations=operations,
+        stages=stages,
+        beside=cell_beside(within),
         load=cell_load(read),
         growth=cell_growth(read, windows),
         space=cell_space(read),
@@ -136,7 +141,16 @@ def build_cell(
         memory_limit=cell_memory_limit(read),
         rounds=rounds,
     )
-    return cell, [*troubles, *unreadable]
+    return cell, [*troubles, *unreadable, *unreadable_stages]
+
+
+def _stages(trials: Sequence[ReadTrial], results: Sequence[TrialResult]) -> tuple[list[Stage], list[str]]:
+    """Return the stages of a cell, and errors in their data."""
+    task = next((trial.of_worker for trial in trials if trial.of_worker is not None), None)
+    try:
+        return cell_stages(task, results), []
+    except HistogramError as error:
+        return [], [f"the response times of the stages could not be merged across rounds: {error}"]
 
 
 def _engine_counts(result: TrialResult | ProgramResult) -> EngineCounts | None:

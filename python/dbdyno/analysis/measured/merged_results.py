@@ -5,6 +5,7 @@ from typing import Any, TypeVar, get_args
 
 from dbdyno.analysis.measured.histograms import Histogram, merge
 from dbdyno.analysis.measured.operations import merge_operations
+from dbdyno.analysis.measured.stages import merge_stages
 from dbdyno.model.events.accounting import EndedBy, FailedByCode, Few, Rate, Warmup, Whole
 from dbdyno.model.events.base import Part
 from dbdyno.model.events.changes import Calls, ChangedCalls
@@ -67,6 +68,9 @@ def merge_results(results: Sequence[TrialResult], hosts: Sequence[str] | None = 
             "next_use": max(result.next_use for result in results),
             "ended_by": max((result.ended_by for result in results), key=_ENDINGS.index),
             "warmup": Warmup(seconds=max(result.warmup.seconds for result in results)),
+            "stages": merge_stages([result.stages for result in results]),
+            # Only one process runs the work beside the clients.
+            "beside": next((result.beside for result in results if result.beside), []),
             "histograms": histograms,
             "operations": merge_operations([result.operations for result in results]),
             "latency_ms": latency_ms,

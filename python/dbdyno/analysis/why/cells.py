@@ -129,8 +129,13 @@ def _under_level(cell: ResolvedCell, level: str, made: ResolvedCell) -> Resolved
 
 
 def _shorten(definition: Definition, window_s: float, warmup_s: float) -> Definition:
-    """Return a definition whose windows end after ``window_s`` seconds at the latest."""
+    """Return a definition whose windows end after ``window_s`` seconds at the latest.
+
+    A window with stages keeps its length.
+    """
     load = definition.load
+    if load.arrival is not None and load.arrival.stages:
+        window_s = load.arrival.seconds
     seconds = window_s if load.stop.seconds is None else min(window_s, load.stop.seconds)
     warmup = load.warmup.model_copy(update={"seconds": max(min(load.warmup.seconds, warmup_s * 5), warmup_s)})
     return _with_load(definition, stop=load.stop.model_copy(update={"seconds": seconds}), warmup=warmup)

@@ -120,7 +120,7 @@ class FileProvisioner(ABC):
 
     def _judge(self, compiled: CompiledCell) -> None:
         """Raise InputError if a statement accesses files that dbdyno didn't create, unless that is allowed."""
-        asked = json.dumps([compiled.before, compiled.after, as_json(compiled.task.statements)])
+        asked = json.dumps([compiled.before, compiled.after, as_json(compiled.task.with_all_statements().statements)])
         if asked in self._judged:
             return
         library = self._library(compiled)
@@ -187,7 +187,8 @@ class FileProvisioner(ABC):
         return None
 
     def _only_reads(self, compiled: CompiledCell, file: TrialFile) -> bool:
-        work = as_json([compiled.task.statements, compiled.task.transactions])
+        asked = compiled.task.with_all_statements()
+        work = as_json([asked.statements, asked.transactions])
         key = json.dumps([*work, self._library(compiled).path])
         if key not in self._reading:
             target = self._target_of(compiled, file)

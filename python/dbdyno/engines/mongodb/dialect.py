@@ -7,6 +7,7 @@ from dbdyno.base.errors import InputError
 from dbdyno.base.text import shortened
 from dbdyno.model.experiment.sql import ANY, Sql
 from dbdyno.model.experiment.tables import Column, Index, Table
+from dbdyno.model.plan.steps import IsolationLevel
 
 # The name of a document's key field.
 KEY = "_id"
@@ -22,6 +23,7 @@ class MongodbDialect:
     engine = "mongodb"
     counts_up = False
     has_transactions = False
+    isolation_levels: tuple[IsolationLevel, ...] = ()
     has_tables = True
     has_requests = False
 

@@ -108,8 +108,13 @@ class Mysql(ServerEngine):
         return "the server's `back_log`"
 
     def control_text(self, verb: str, mode: str) -> str:
-        """Return the verb, or `start transaction` for ``begin``."""
-        return "start transaction" if verb == "begin" else verb
+        """Return the verb, or `start transaction` for ``begin``, after a statement that sets its isolation level."""
+        from dbdyno.model.plan.steps import isolation_level
+
+        if verb != "begin":
+            return verb
+        level = isolation_level(mode)
+        return f"{f'set transaction isolation level {level}; ' if level else ''}start transaction"
 
     def dialect(self, definition: "Definition", place: str, settings: Settings) -> "Dialect":
         """Return MySQL's dialect, with the storage engine of its tables."""

@@ -5,6 +5,7 @@ from dbdyno.engines.transpile.dialect import TranspiledDialect
 from dbdyno.engines.transpile.sql_target import SqlTarget
 from dbdyno.model.experiment.definition import Definition
 from dbdyno.model.experiment.tables import Column, Index, Table
+from dbdyno.model.plan.steps import STANDARD_LEVELS
 
 SQL = SqlTarget(
     engine="mysql",
@@ -33,6 +34,7 @@ class MysqlDialect(TranspiledDialect):
 
     engine = "mysql"
     target = SQL
+    isolation_levels = STANDARD_LEVELS
 
     _TYPES = {  # noqa: RUF012
         "integer": "int",

@@ -150,6 +150,13 @@ class Postgresql(ServerEngine):
 
         return index_move_job(installation, data, directory)
 
+    def control_text(self, verb: str, mode: str) -> str:
+        """Return the verb, and for ``begin`` the isolation level."""
+        from dbdyno.model.plan.steps import isolation_level
+
+        level = isolation_level(mode) if verb == "begin" else None
+        return f"{verb} isolation level {level}" if level else verb
+
     def dialect(self, definition: "Definition", place: str, settings: Settings) -> "Dialect":
         """Return PostgreSQL's dialect."""
         from dbdyno.engines.postgresql.dialect import PostgresqlDialect

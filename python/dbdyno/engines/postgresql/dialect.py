@@ -4,6 +4,7 @@ from dbdyno.engines.dialect import spell
 from dbdyno.engines.transpile.dialect import TranspiledDialect
 from dbdyno.engines.transpile.sql_target import SqlTarget
 from dbdyno.model.experiment.tables import Column, Table
+from dbdyno.model.plan.steps import STANDARD_LEVELS
 
 SQL = SqlTarget(
     engine="postgresql",
@@ -38,6 +39,7 @@ class PostgresqlDialect(TranspiledDialect):
 
     engine = "postgresql"
     target = SQL
+    isolation_levels = STANDARD_LEVELS
 
     _TYPES = {"double": "double precision", "blob": "bytea", "decimal": "numeric"}  # noqa: RUF012
 

@@ -135,7 +135,7 @@ class NamedProvisioner:
         An experiment without tables of its own uses the database that the URL names. Otherwise it uses a database
         created for it, and only statements that name another database can leave it.
         """
-        task = compiled.task
+        task = compiled.task.with_all_statements()
         texts = [compiled.before, compiled.tables, compiled.after, task.statements, task.transactions, task.prepare]
         asked = json.dumps([*as_json(texts), list(server_settings_of(compiled).parameters.items())])
         if asked in self._judged:

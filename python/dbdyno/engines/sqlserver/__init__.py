@@ -43,7 +43,10 @@ class Sqlserver(ServerEngine):
 
     def control_text(self, verb: str, mode: str) -> str:
         """Return the statement for display; crates/engines sends its own."""
-        return _CONTROL[verb]
+        from dbdyno.model.plan.steps import isolation_level
+
+        level = isolation_level(mode) if verb == "begin" else None
+        return f"{f'set transaction isolation level {level}; ' if level else ''}{_CONTROL[verb]}"
 
     def dialect(self, definition: "Definition", place: str, settings: Settings) -> "Dialect":
         """Return SQL Server's dialect."""

@@ -4,6 +4,7 @@ from dbdyno.engines.dialect import spell
 from dbdyno.engines.transpile.dialect import TranspiledDialect
 from dbdyno.engines.transpile.sql_target import SqlTarget
 from dbdyno.model.experiment.tables import Column
+from dbdyno.model.plan.steps import STANDARD_LEVELS, IsolationLevel
 
 SQL = SqlTarget(
     engine="sqlserver",
@@ -38,6 +39,7 @@ class SqlserverDialect(TranspiledDialect):
 
     engine = "sqlserver"
     target = SQL
+    isolation_levels: tuple[IsolationLevel, ...] = (*STANDARD_LEVELS, "snapshot")
 
     _TYPES = {  # noqa: RUF012
         "integer": "int",

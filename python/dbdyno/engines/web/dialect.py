@@ -9,6 +9,7 @@ from dbdyno.model.experiment.definition import Definition
 from dbdyno.model.experiment.sql import ANY, Sql
 from dbdyno.model.experiment.tables import Column, Index, Table
 from dbdyno.model.plan.settings import Settings
+from dbdyno.model.plan.steps import IsolationLevel
 
 
 def web_dialect(definition: Definition, place: str, settings: Settings) -> Dialect:
@@ -22,6 +23,7 @@ class WebDialect:
 
     engine = "web"
     has_transactions = False
+    isolation_levels: tuple[IsolationLevel, ...] = ()
     has_tables = True
     has_requests = True
 

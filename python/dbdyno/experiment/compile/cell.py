@@ -1,6 +1,7 @@
 """Compile a cell of an experiment to its load plan and trial plan."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 from dbdyno.base.errors import InputError
@@ -11,11 +12,12 @@ from dbdyno.experiment.compile.transactions import TransactionCompiler
 from dbdyno.experiment.experiment import Experiment
 from dbdyno.model.experiment.check import Check
 from dbdyno.model.experiment.definition import Definition
+from dbdyno.model.experiment.load import Open as Arrival
 from dbdyno.model.experiment.timed import Timed
 from dbdyno.model.limits import MOST_INTERVALS
 from dbdyno.model.plan.cell import CheckQuery, CompiledCell, ResolvedCell, TimedStatement
 from dbdyno.model.plan.steps import Transaction
-from dbdyno.model.plan.tasks import Closed, Open, Record, Retry, Statement, TrialTask, Warmup, Window
+from dbdyno.model.plan.tasks import Beside, Closed, Open, Record, Retry, Stage, Statement, TrialTask, Warmup, Window
 
 # The timeline: number of intervals of a window with a known length, and the limits of an interval's length. The last
 # value is the length in milliseconds if an amount of work ends the window, so that its length is unknown.
@@ -46,11 +48,25 @@ def compile_cell(experiment: Experiment, cell: ResolvedCell) -> CompiledCell:
     transactions = [compiler.transaction(each) for each in definition.transactions if each.include]
     before, after = definitions(definition, dialect)
     tables = load_tables(definition, dialect, Path(experiment.folder), experiment.place)
-    task = _task(definition, compiler.statements, transactions)
+    beside, without = _beside(definition, dialect, experiment.place)
+    task = replace(_task(definition, compiler.statements, transactions), beside=beside)
     timed = [made for each in definition.timed if each.include and (made := _timed(each, dialect)) is not None]
     checks = [query for each in definition.check if each.include and (query := _check(each, dialect)) is not None]
-    left_out = tuple(sorted(compiler.left_out))
+    left_out = tuple(sorted(compiler.left_out | without))
     return CompiledCell(cell, before, tables, after, task, left_out, tuple(timed), tuple(checks))
+
+
+def _beside(definition: Definition, dialect: Dialect, place: str) -> tuple[list[Beside], set[str]]:
+    """Return the work beside the clients, and the kinds of its steps that were left out."""
+    beside: list[Beside] = []
+    left_out: set[str] = set()
+    for each in definition.beside:
+        if each.include:
+            compiler = TransactionCompiler(definition, dialect, place)
+            made = compiler.beside(each)
+            beside += [] if made is None else [made]
+            left_out |= compiler.left_out
+    return beside, left_out
 
 
 def _check(check: Check, dialect: Dialect) -> CheckQuery | None:
@@ -106,11 +122,18 @@ def refusal(cell: ResolvedCell) -> str | None:
     return None if unfit is None else unfit[0]
 
 
+def _arrival(arrival: Arrival | None) -> Open | Closed:
+    if arrival is None:
+        return Closed()
+    stages = [Stage(seconds=each.seconds, from_=each.rate[0], to=each.rate[1]) for each in arrival.stages]
+    return Open(rate=arrival.rate, gaps=arrival.gaps, stages=stages)
+
+
 def _task(definition: Definition, statements: list[Statement], transactions: list[Transaction]) -> TrialTask:
     load, measure, stop = definition.load, definition.measure, definition.load.stop
     return TrialTask(
         clients=load.clients,
-        arrival=Open(rate=load.arrival.rate, gaps=load.arrival.gaps) if load.arrival else Closed(),
+        arrival=_arrival(load.arrival),
         warmup=Warmup(seconds=load.warmup.seconds, transactions=load.warmup.transactions),
         window=Window(seconds=stop.seconds, transactions=stop.transactions, statements=stop.statements, rows=stop.rows),
         connect=load.connect,

@@ -9,7 +9,7 @@ from dbdyno.model.plan import generators
 from dbdyno.model.plan import steps as plan
 from dbdyno.model.plan.cell import CompiledCell
 from dbdyno.model.plan.serialization import as_json
-from dbdyno.model.plan.tasks import LoadTable, Open, Statement, TrialTask
+from dbdyno.model.plan.tasks import Beside, LoadTable, Open, Statement, TrialTask
 
 # Maximum number of values of a list that are shown.
 _MOST_SHOWN = 8
@@ -36,6 +36,15 @@ class TransactionText:
 
 
 @dataclass(frozen=True)
+class BesideText:
+    """Work beside the clients: its times in words, and one line per step."""
+
+    name: str
+    times: str
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Description:
     """The description of a cell. ``settings``: names and values of the system's settings. ``load``: lines of text.
 
@@ -50,6 +59,7 @@ class Description:
     samples: tuple[str, ...]
     load: tuple[str, ...]
     transactions: tuple[TransactionText, ...]
+    beside: tuple[BesideText, ...]
     checks: tuple[str, ...]
 
 
@@ -70,8 +80,18 @@ def describe(compiled: CompiledCell) -> Description:
             TransactionText(each.name, each.weight, tuple(_steps(each.steps, statements, engine, 0)), each.clients)
             for each in compiled.task.transactions
         ),
+        beside=tuple(_beside(each, engine, compiled.task) for each in compiled.task.beside),
         checks=tuple(f"{' '.join(each.sql.split())}   -- must return {each.equals}" for each in compiled.checks),
     )
+
+
+def _beside(beside: Beside, engine: str, task: TrialTask) -> BesideText:
+    statements = [_sent(statement, engine, task) for statement in beside.statements]
+    times = f"after {beside.at_s:g} s"
+    if beside.every_s is not None:
+        first = "" if beside.at_s == beside.every_s else f", the first time {times}"
+        times = f"every {beside.every_s:g} s{first}"
+    return BesideText(beside.name, times, tuple(_steps(beside.steps, statements, engine, 0)))
 
 
 def _sent(statement: Statement, engine: str, task: TrialTask) -> str:
@@ -100,7 +120,12 @@ def _rows(table: LoadTable) -> str:
 def _load(task: TrialTask, counted: Iterable[str]) -> Iterable[str]:
     yield f"{task.clients:,} client{'s' if task.clients > 1 else ''}, connect {task.connect}, prepare {task.prepare}"
     if isinstance(task.arrival, Open):
-        yield f"open loop: {_number(task.arrival.rate)} transactions per second, {task.arrival.gaps} gaps"
+        stages = task.arrival.stages
+        rate = "stages" if stages else f"{_number(task.arrival.rate)} transactions per second"
+        yield f"open loop: {rate}, {task.arrival.gaps} gaps"
+        for each in stages:
+            ramp = _number(each.from_) if each.from_ == each.to else f"{_number(each.from_)} to {_number(each.to)}"
+            yield f"    {_number(each.seconds)} s: {ramp} transactions per second"
     warmup = [f"{_number(value)} {unit}" for unit, value in as_json(task.warmup).items() if value]
     if warmup:
         longer = ", whichever is longer" if len(warmup) > 1 else ""

@@ -1,8 +1,8 @@
 """Compile transactions of an experiment to the transactions and the statements of a plan."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel
 
@@ -24,6 +24,7 @@ from dbdyno.model.experiment.sql import ANY
 from dbdyno.model.experiment.transactions import (
     AnyStep,
     Begin,
+    Beside,
     Chance,
     Commit,
     Control,
@@ -36,12 +37,15 @@ from dbdyno.model.experiment.transactions import (
     Transaction,
     When,
 )
-from dbdyno.model.plan import generators
+from dbdyno.model.plan import generators, tasks
 from dbdyno.model.plan import steps as plan
 from dbdyno.model.plan.expression import Call
 from dbdyno.model.plan.tasks import Statement
 
 _NAME_LENGTH = 60
+
+# The modes of ``begin`` in a plan, by their names in an experiment.
+_MODES: Mapping[str, plan.BeginMode] = {mode.replace("_", " "): mode for mode in get_args(plan.BeginMode)}
 
 
 def drawn_latest(part: Any) -> Iterator[str]:
@@ -82,6 +86,18 @@ class TransactionCompiler:
             name=transaction.name, weight=transaction.weight, clients=transaction.clients, steps=made
         )
 
+    def beside(self, beside: Beside) -> tasks.Beside | None:
+        """Return work beside the clients; None if the engine leaves out all its steps.
+
+        The compiler must not be used for anything else, because the work has statements of its own.
+        """
+        made = self._steps(beside.steps, beside.name)
+        if not made:
+            return None
+        return tasks.Beside(
+            name=beside.name, at_s=beside.at_s, every_s=beside.every, statements=self.statements, steps=made
+        )
+
     def _steps(self, steps: Iterable[AnyStep], owner: str) -> list[plan.Step]:
         return [made for step in steps if self._applies(step) for made in self._step(step, owner)]
 
@@ -102,7 +118,7 @@ class TransactionCompiler:
             case Control() if not self._dialect.has_transactions:
                 raise self._no_transactions(type(step).__name__.lower(), owner)
             case Begin():
-                return [plan.Begin(mode=step.begin)]
+                return [self._begin(step, owner)]
             case Commit():
                 return [plan.Commit()]
             case Rollback():
@@ -181,6 +197,17 @@ class TransactionCompiler:
             columns = f"{given} column{'s' if given > 1 else ''}"
             problem = f"`{_short(text)}` of `{owner}` returns {columns}, but `into` has {len(step.into)} variables"
             raise InputError(self._place, problem, "give one variable per column")
+
+    def _begin(self, step: Begin, owner: str) -> plan.Begin:
+        mode = _MODES[step.begin]
+        levels = self._dialect.isolation_levels
+        if mode in get_args(plan.IsolationLevel) and mode not in levels:
+            engine = self._dialect.engine
+            problem = f"the step `begin` of `{owner}` can't choose the isolation level `{step.begin}` on {engine}"
+            known = ", ".join(f"`{each.replace('_', ' ')}`" for each in levels)
+            hint = f"choose {known}" if levels else 'write `"deferred"`'
+            raise InputError(self._place, problem, f"{hint}, or limit the step to its `engines`")
+        return plan.Begin(mode=mode)
 
     def _no_transactions(self, verb: str, owner: str) -> InputError:
         problem = f"the step `{verb}` of `{owner}` is not possible on {self._dialect.engine}, "

@@ -81,6 +81,45 @@ class Operations(Part):
     timed_s: float
 
 
+class Stage(Part):
+    """A stage of an open loop whose rate changes, in the plan's order.
+
+    ``scheduled``: transactions scheduled in it; ``ok``: completed in it, whenever they were scheduled; ``failed`` and
+    ``skipped``: of those scheduled; ``response`` and ``at_least``: histograms of the response times of those scheduled,
+    and of their lower bounds.
+    """
+
+    scheduled: Count
+    ok: Count
+    failed: Count
+    skipped: Count
+    response: str
+    at_least: str
+
+
+class Execution(Part):
+    """An execution beside the clients: seconds from the window's start to its start, and its length in seconds."""
+
+    at_s: float
+    seconds: float
+
+
+class Beside(Part):
+    """Work beside the clients.
+
+    ``failed``: executions that failed, with the message of the first ``failure``; ``ok``: executions without a failure,
+    of which ``executions`` has the first 1,000; ``total_s`` and ``longest_s``: their seconds.
+    """
+
+    name: str
+    failed: Count
+    failure: str | None = None
+    executions: list[Execution]
+    ok: Count
+    total_s: float
+    longest_s: float
+
+
 class TrialResult(Part):
     """The result of a trial.
 
@@ -94,6 +133,8 @@ class TrialResult(Part):
     window, including the slices of other trials, missing if the kernel doesn't count them; ``lock_holders``: other
     programs that locked the data, missing if there were none; ``operations``: missing if operations were not timed;
     ``changes``: missing if the trial changes no calls; ``clock``: the source of time.
+
+    ``stages`` is missing if the rate of arrivals doesn't change, ``beside`` without work beside the clients.
 
     Null if unknown or not applicable: ``interleaving``, ``server``, ``disk``, ``mutex``, ``observed``, ``waits``.
     """
@@ -116,6 +157,8 @@ class TrialResult(Part):
     transactions: dict[str, TransactionCounts]
     statements: dict[str, StatementCounts]
     work: Work
+    stages: list[Stage] = Field(default_factory=list)
+    beside: list[Beside] = Field(default_factory=list)
     histograms: dict[str, str]
     operations: Operations | None = None
     latency_ms: dict[str, Summary]

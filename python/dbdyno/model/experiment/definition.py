@@ -25,7 +25,7 @@ from dbdyno.model.experiment.sql import DialectName, SqlText
 from dbdyno.model.experiment.strict import Count, Name, Strict
 from dbdyno.model.experiment.tables import Column, Table
 from dbdyno.model.experiment.timed import Timed
-from dbdyno.model.experiment.transactions import Transaction
+from dbdyno.model.experiment.transactions import Beside, Transaction
 from dbdyno.model.experiment.validation import nearest, wrong
 from dbdyno.model.limits import MOST_INTERVALS, MOST_ROWS
 
@@ -92,6 +92,7 @@ class Definition(Strict):
     load: Load
     measure: Measure = Measure()
     transactions: list[Transaction] = Field(default_factory=list)
+    beside: list[Beside] = Field(default_factory=list)
     timed: list[Timed] = Field(default_factory=list)
     check: list[Check] = Field(default_factory=list)
     samples: dict[Name, Annotated[list[Sent], Field(min_length=1)]] = Field(default_factory=dict)

@@ -1,21 +1,71 @@
 """The load: number of clients, arrivals, end of the trial, and measurements."""
 
+import math
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from dbdyno.model.experiment.strict import Count, Name, Positive, Seconds, Strict
-from dbdyno.model.experiment.validation import show, wrong
-from dbdyno.model.limits import HIGHEST_RATE, MOST_ATTEMPTS, MOST_CLIENTS, MOST_PROCESSES, YEAR_S
+from dbdyno.model.experiment.validation import MISSING, show, wrong
+from dbdyno.model.limits import HIGHEST_RATE, MOST_ATTEMPTS, MOST_CLIENTS, MOST_PROCESSES, MOST_STAGES, YEAR_S
 
 FailureKind = Literal["locked", "deadlock", "serialization", "timeout", "connection", "constraint", "status", "other"]
 
 
-class Open(Strict):
-    """An open loop: transactions start on a schedule. ``rate``: per second, over all clients."""
+def _read_stage_rate(value: Any) -> Any:
+    if isinstance(value, list):
+        if len(value) != len(("from", "to")):
+            raise wrong(f"{show(value)} is not a rate", "write a number, or two for a ramp, such as `[100, 500]`")
+        return value
+    return [value, value]
 
-    rate: Annotated[float, Field(gt=0, le=HIGHEST_RATE, allow_inf_nan=False)]
+
+_Rate = Annotated[float, Field(ge=0, le=HIGHEST_RATE, allow_inf_nan=False)]
+
+
+class Stage(Strict):
+    """A part of the window. ``rate``: transactions per second when it begins and when it ends, over all clients."""
+
+    seconds: Annotated[float, Field(gt=0, le=YEAR_S, allow_inf_nan=False)]
+    rate: Annotated[list[_Rate], BeforeValidator(_read_stage_rate)]
+
+    @property
+    def expected(self) -> float:
+        """The expected number of transactions."""
+        return sum(self.rate) / 2 * self.seconds
+
+
+class Open(Strict):
+    """An open loop: transactions start on a schedule.
+
+    ``rate``: per second, over all clients; the mean over all stages if there are any. ``stages``: the window's parts if
+    the rate changes.
+    """
+
+    rate: Annotated[float, Field(gt=0, le=HIGHEST_RATE, allow_inf_nan=False)] = 0.0
+    stages: Annotated[list[Stage], Field(max_length=MOST_STAGES)] = Field(default_factory=list)
     gaps: Literal["even", "poisson"] = "poisson"
+
+    @model_validator(mode="after")
+    def _has_a_rate(self) -> Self:
+        if not self.stages:
+            if not self.rate:
+                hint = "write `rate = 1000` or `stages = [{ seconds = 10, rate = 1000 }]`"
+                raise wrong("an open loop needs a rate", hint)
+            return self
+        if "rate" in self.model_fields_set:
+            raise wrong("the stages have rates of their own", "remove `rate` or `stages`", key="rate")
+        expected = sum(each.expected for each in self.stages)
+        if not expected:
+            raise wrong("no transaction would ever start", "give a stage a rate above 0", key="stages")
+        # The model is frozen for its users.
+        object.__setattr__(self, "rate", expected / self.seconds)
+        return self
+
+    @property
+    def seconds(self) -> float:
+        """The length of all stages."""
+        return math.fsum(each.seconds for each in self.stages)
 
 
 def _read_arrival(value: Any) -> Any:
@@ -78,11 +128,27 @@ class Load(Strict):
     prepare: Literal["once", "per-transaction", "never"] = "once"
     arrival: Annotated[Open | None, BeforeValidator(_read_arrival)] = None
     warmup: Warmup = Warmup()
-    stop: Stop
+    stop: Stop = Stop.model_construct()
     retry: Retry = Retry()
     os_cache: Literal["warm", "cold"] = "warm"
     memory_limit_mb: Annotated[float, Field(gt=0, le=10**9, allow_inf_nan=False)] | None = None
     give_way: bool = False
+
+    @model_validator(mode="after")
+    def _ends(self) -> Self:
+        stages = [] if self.arrival is None else self.arrival.stages
+        if not stages or self.arrival is None:
+            if "stop" not in self.model_fields_set:
+                raise wrong(MISSING, "add it", key="stop")
+            return self
+        seconds = self.arrival.seconds
+        if "stop" in self.model_fields_set and self.stop != Stop(seconds=seconds):
+            raise wrong(f"the stages end after {seconds:g} s", "remove `stop`", key="stop")
+        if self.warmup != Warmup() and not stages[0].rate[0]:
+            problem = "the warm-up has the rate with which the first stage begins, which is 0"
+            raise wrong(problem, "begin with a rate above 0, or remove `warmup`", key="warmup")
+        object.__setattr__(self, "stop", Stop(seconds=seconds))
+        return self
 
     @model_validator(mode="after")
     def _processes_are_few(self) -> Self:

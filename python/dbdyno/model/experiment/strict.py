@@ -1,5 +1,6 @@
 """The base class of all tables of an experiment file. It rejects unknown keys and values of other types."""
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, TypeVar
 
@@ -67,6 +68,20 @@ def _reach(data: Any, location: tuple[int | str, ...]) -> Any:
 
 # The difference of two real numbers must be finite, too.
 _LARGEST_REAL = 1e300
+
+
+_UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+
+
+def _read_duration(value: Any) -> float:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]+)", value) if isinstance(value, str) else None
+    if found is None or found[2] not in _UNITS:
+        raise wrong(f"{show(value)} is not a duration", 'write a number with its unit, such as `"500ms"` or `"2s"`')
+    return float(found[1]) * _UNITS[found[2]]
+
+
+Duration = Annotated[float, Field(le=YEAR_S), BeforeValidator(_read_duration)]
+"""A duration in seconds, written with its unit: `"500ms"`, `"2s"`, `"1m"`."""
 
 
 def check_fits(number: float) -> None:

@@ -18,9 +18,12 @@ from dbdyno.model.experiment.engines import engines_of
 from dbdyno.model.experiment.generators import Generator
 from dbdyno.model.experiment.requests import RequestParts
 from dbdyno.model.experiment.sql import SqlText
-from dbdyno.model.experiment.strict import Name, Positive, Share, Strict
+from dbdyno.model.experiment.strict import Duration, Name, Positive, Share, Strict
 from dbdyno.model.experiment.validation import TAG, nearest, show, wrong
 from dbdyno.model.limits import MOST_REPETITIONS
+
+# Shortest gap in seconds between two executions beside the clients.
+_SHORTEST_GAP_S = 1e-3
 
 VERBS = ("execute", "request", "begin", "commit", "rollback", "set", "when", "chance", "repeat", "think")
 
@@ -84,9 +87,18 @@ class Control(Step):
 
 
 class Begin(Control):
-    """Begin a transaction."""
+    """Begin a transaction, with a lock on the database or an isolation level."""
 
-    begin: Literal["deferred", "immediate", "exclusive"]
+    begin: Literal[
+        "deferred",
+        "immediate",
+        "exclusive",
+        "read uncommitted",
+        "read committed",
+        "repeatable read",
+        "snapshot",
+        "serializable",
+    ]
 
 
 class Commit(Control):
@@ -195,3 +207,31 @@ class Transaction(Strict):
         if self.clients is not None and "weight" in self.model_fields_set:
             raise wrong("its clients run no other transaction", "remove `weight` or `clients`", key="weight")
         return self
+
+
+class Beside(Strict):
+    """Steps that run beside the clients, in a session of their own: once ``at`` a time, or ``every`` so often.
+
+    ``at``: seconds from the window's start to the first execution; by default, ``every`` or 0. ``allow_errors``: errors
+    don't fail the trial.
+    """
+
+    name: Name
+    at: Duration | None = None
+    every: Duration | None = None
+    steps: Annotated[list[AnyStep], Field(min_length=1)]
+    allow_errors: bool = False
+    include: bool = True
+
+    @model_validator(mode="after")
+    def _runs_at_a_time(self) -> Self:
+        if self.at is None and self.every is None:
+            raise wrong("the time is missing", 'add `at = "2s"` or `every = "1s"`')
+        if self.every is not None and self.every < _SHORTEST_GAP_S:
+            raise wrong(f"{self.every:g} s is out of range", 'give at least `"1ms"`', key="every")
+        return self
+
+    @property
+    def at_s(self) -> float:
+        """Seconds from the window's start to the first execution."""
+        return (self.every or 0.0) if self.at is None else self.at

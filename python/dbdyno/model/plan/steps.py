@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import Discriminator
 
@@ -12,8 +12,28 @@ from dbdyno.model.events.base import Count
 from dbdyno.model.plan.generators import Generator
 from dbdyno.model.plan.serialization import OMITTED
 
-BeginMode = Literal["deferred", "immediate", "exclusive"]
-"""The lock that a transaction takes when it begins, if the engine has a choice."""
+IsolationLevel = Literal["read_uncommitted", "read_committed", "repeatable_read", "snapshot", "serializable"]
+
+STANDARD_LEVELS: tuple[IsolationLevel, ...] = ("read_uncommitted", "read_committed", "repeatable_read", "serializable")
+"""The isolation levels of the SQL standard."""
+
+BeginMode = Literal[
+    "deferred",
+    "immediate",
+    "exclusive",
+    "read_uncommitted",
+    "read_committed",
+    "repeatable_read",
+    "snapshot",
+    "serializable",
+]
+"""The lock that a transaction takes when it begins, or its isolation level, if the engine has a choice."""
+
+
+def isolation_level(mode: str) -> str | None:
+    """Return the isolation level of a mode in SQL; None for a mode that takes a lock."""
+    return mode.replace("_", " ") if mode in get_args(IsolationLevel) else None
+
 
 Compare = Literal["eq", "ne", "lt", "le", "gt", "ge", "is_null", "is_not_null"]
 """A comparison of two values."""

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator
+from pydantic import Field as Aliased
 
 from dbdyno.model.events.base import Count
 from dbdyno.model.plan.generators import Generator, Scalar, Serial, generators_in
 from dbdyno.model.plan.injections import Changes
 from dbdyno.model.plan.requests import Request
 from dbdyno.model.plan.serialization import OMITTED
-from dbdyno.model.plan.steps import Begin, Transaction, flat
+from dbdyno.model.plan.steps import Begin, Execute, Step, Transaction, flat, rewritten_steps
 
 Target = dict[str, Any]
 """A system and how to connect to it. Apart from ``engine``, the keys depend on the engine."""
@@ -27,12 +28,25 @@ class Closed:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Stage:
+    """A part of the window: its length, and the rate when it begins and when it ends."""
+
+    seconds: float
+    from_: Annotated[float, Aliased(alias="from")]
+    to: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class Open:
-    """Transactions start on a schedule. ``rate``: per second, over all clients."""
+    """Transactions start on a schedule.
+
+    ``rate``: per second, over all clients; with stages, their mean. ``stages``: the window's parts if the rate changes.
+    """
 
     loop: Literal["open"] = "open"
     rate: float
     gaps: Literal["even", "poisson"] = "poisson"
+    stages: Sequence[Stage] = field(default=(), metadata=OMITTED)
 
 
 Arrival = Annotated[Closed | Open, Discriminator("loop")]
@@ -98,6 +112,21 @@ def without_analysis(statements: Sequence[Statement]) -> list[Statement]:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Beside:
+    """Work beside the clients, in a session of its own.
+
+    ``at_s``: seconds from the window's start to the first execution; ``every_s``: between the starts of two executions,
+    None if there is only one; ``statements``: used by its steps, by index.
+    """
+
+    name: str
+    at_s: float
+    every_s: float | None = field(default=None, metadata=OMITTED)
+    statements: Sequence[Statement]
+    steps: Sequence[Step]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Record:
     """The measurements of a trial in addition to counts and latencies.
 
@@ -154,7 +183,8 @@ class TrialTask:
 
     ``target``: empty in a compiled cell, because it is known only when the system is ready;
     ``data_seed``: the seed of the tables; ``first_use``: how often earlier trials used the counters; ``threads``: of
-    the clients of a server, None: one per CPU; ``tiers``: parts of the system whose CPU time is measured.
+    the clients of a server, None: one per CPU; ``tiers``: parts of the system whose CPU time is measured; ``beside``:
+    work beside the clients, which doesn't count.
     """
 
     kind: Literal["trial"] = "trial"
@@ -168,6 +198,7 @@ class TrialTask:
     retry: Retry = Retry()
     statements: Sequence[Statement] = ()
     transactions: Sequence[Transaction] = ()
+    beside: Sequence[Beside] = field(default=(), metadata=OMITTED)
     record: Record = Record()
     changes: Changes | None = field(default=None, metadata=OMITTED)
     target: Target = field(default_factory=dict)
@@ -178,6 +209,15 @@ class TrialTask:
     part: Part | None = field(default=None, metadata=OMITTED)
     threads: Count | None = field(default=None, metadata=OMITTED)
     planted_work: Count = field(default=0, metadata=OMITTED)
+
+    def with_all_statements(self) -> TrialTask:
+        """Return the task with the work beside the clients as further transactions, to ask what its statements do."""
+        statements, transactions = list(self.statements), list(self.transactions)
+        for each in self.beside:
+            steps = shifted(each.steps, len(statements))
+            statements += [replace(one, name=f"{each.name}: {one.name}") for one in each.statements]
+            transactions.append(Transaction(name=each.name, steps=steps))
+        return replace(self, statements=statements, transactions=transactions, beside=())
 
     @property
     def begins(self) -> set[str]:
@@ -200,6 +240,15 @@ class TrialTask:
         # A reference draws an existing row and doesn't advance a counter.
         drawn = generators_in(self.transactions, of_columns=False)
         return max((abs(each.step) for each in drawn if isinstance(each, Serial)), default=1) or 1
+
+
+def shifted(steps: Sequence[Step], by: int) -> list[Step]:
+    """Return steps with other indexes of their statements."""
+
+    def moved(step: Step) -> Iterator[Step]:
+        yield replace(step, statement=step.statement + by) if isinstance(step, Execute) else step
+
+    return rewritten_steps(steps, moved)
 
 
 @dataclass(frozen=True, kw_only=True)

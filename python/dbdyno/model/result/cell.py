@@ -696,6 +696,46 @@ class Round:
 
 
 @dataclass(slots=True, kw_only=True)
+class Stage:
+    """A stage of an open loop whose rate changes, over all rounds."""
+
+    start_s: float
+    """Its start in seconds of the window."""
+    seconds: float
+    """Its length."""
+    rate: list[float]
+    """The planned transactions per second when it begins and when it ends."""
+    offered: float
+    """Transactions scheduled in it, per second."""
+    throughput: float
+    """Transactions completed in it, per second, including transactions that an earlier stage left waiting."""
+    failed: int
+    """Transactions scheduled in it that failed."""
+    skipped: int
+    """Transactions scheduled in it that no client began before the window ended."""
+    latency_ms: Latency
+    """Response times of the transactions scheduled in it; failed and skipped ones count as lower bounds."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Beside:
+    """Work beside the clients, over all rounds. It doesn't count as throughput."""
+
+    name: str
+    """Its name in the experiment."""
+    executions: int
+    """Executions without an error."""
+    mean_s: float | None
+    """Their mean length in seconds, without think time; null without executions."""
+    max_s: float | None
+    """The length of the longest one."""
+    failed: int
+    """Executions with an error."""
+    failure: str | None
+    """The message of the first error."""
+
+
+@dataclass(slots=True, kw_only=True)
 class Cell:
     """The measurements of one combination of levels."""
 
@@ -749,6 +789,10 @@ class Cell:
     """The statements of the cell's transactions."""
     operations: list[Operation]
     """Empty if operations were not timed."""
+    stages: list[Stage]
+    """Empty if the rate of arrivals doesn't change."""
+    beside: list[Beside]
+    """Empty without work beside the clients."""
     load: Load | None
     """Null if no data were loaded, or if it is unknown how."""
     growth: Growth | None

@@ -254,9 +254,10 @@ impl SqliteSession {
     #[inline(always)]
     fn control_counted(&mut self, control: Control) -> Result<(Rows, Tally), Failure> {
         let which = match control {
-            Control::Begin(BeginMode::Deferred) => 0,
             Control::Begin(BeginMode::Immediate) => 1,
             Control::Begin(BeginMode::Exclusive) => 2,
+            // SQLite has no other isolation levels.
+            Control::Begin(_) => 0,
             Control::Commit => 3,
             // SAFETY: the connection is open.
             Control::Rollback if unsafe { (self.api.get_autocommit)(self.db) } != 0 => {
@@ -287,8 +288,8 @@ impl SqliteSession {
 }
 
 impl Session for CountedSession {
-    async fn prepare_all(&mut self) -> Result<(), Failure> {
-        self.session.prepare_all().await
+    async fn prepare_first(&mut self, count: usize) -> Result<(), Failure> {
+        self.session.prepare_first(count).await
     }
 
     fn execute(
