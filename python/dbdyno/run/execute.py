@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dbdyno.analysis.document.run import read_run
+from dbdyno.analysis.measured.rounds import Measure
 from dbdyno.base.console import Console
 from dbdyno.base.errors import RunInterrupted, SystemFailed
 from dbdyno.engines import engine_of
@@ -199,7 +200,7 @@ class _Execution:
         plan, prepared, store, provisioners = self.plan, self.prepared, self.store, self.provisioners
         experiment = self.request.experiment
         definition = prepared.compiled[0].definition
-        label = definition.measure.label or f"{definition.measure.unit}s"
+        measure = Measure.of({"measure": definition.measure.model_dump()})
         trials = len(plan.cells) * plan.rounds - len(plan.done)
         interrupted = provisioners.interrupted
         ended = False
@@ -214,8 +215,7 @@ class _Execution:
                 self.console,
                 trials=trials,
                 rounds=plan.rounds,
-                unit=definition.measure.unit,
-                label=label,
+                measure=measure,
                 stopping=plan.stopping,
             ) as display:
                 if measure_machine:

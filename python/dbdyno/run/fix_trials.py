@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from dbdyno.analysis.document.run import read_run
+from dbdyno.analysis.measured.rounds import Measure
 from dbdyno.analysis.why.cells import Why
 from dbdyno.analysis.why.fix_cells import Planned, Stage, fix_cell
 from dbdyno.analysis.why.fix_results import groups_of, promising
@@ -207,7 +208,6 @@ class Fixer:
             stopping=stopping,
         )
         measure = self._base.definition.measure
-        label = measure.label or f"{measure.unit}s"
         trials = len(cells) * rounds - len(done)
         combined = len(stage.members)
         count = len(stage.fixes) - combined
@@ -219,7 +219,11 @@ class Fixer:
         interrupted = self._provisioners.interrupted
         ends_at = stage.first + rounds
         with Display(
-            self._console, trials=trials, rounds=ends_at, unit=measure.unit, label=label, stopping=plan.stopping
+            self._console,
+            trials=trials,
+            rounds=ends_at,
+            measure=Measure.of({"measure": measure.model_dump()}),
+            stopping=plan.stopping,
         ) as display:
             carry_out(plan, self._store, self._provisioners, display, interrupted)
 

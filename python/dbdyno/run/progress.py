@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
+from dbdyno.analysis.measured.rounds import Measure
 from dbdyno.base.console import Console
 from dbdyno.base.numbers import duration, figure
 from dbdyno.experiment.design import SINGLE
@@ -22,17 +23,13 @@ class Display(Watcher):
     """Shows round, cell, live throughput and time left. Use it as a context."""
 
     def __init__(
-        self, console: Console, *, trials: int, rounds: int, unit: str, label: str, stopping: Stopping | None = None
+        self, console: Console, *, trials: int, rounds: int, measure: Measure, stopping: Stopping | None = None
     ) -> None:
-        """``trials``: number left to measure; ``unit``, ``label``: unit and label of the throughput.
-
-        ``stopping``: the rule that may end the run earlier.
-        """
+        """``trials``: number left to measure; ``stopping``: the rule that may end the run earlier."""
         self._stopping = stopping
         self._console = console
         self._rounds = rounds
-        self._unit = unit
-        self._label = label
+        self._measure = measure
         self._trials = trials
         self._done = 0
         self._began = time.monotonic()
@@ -92,7 +89,7 @@ class Display(Watcher):
         rate = self._rate(event)
         if rate is not None:
             failed = f", {event.failed:,} failed" if event.failed else ""
-            self._update(f"{self._what} · {rate:,.0f} {self._label}/s{self._shares()}{failed}")
+            self._update(f"{self._what} · {rate:,.0f} {self._measure.rate}{self._shares()}{failed}")
 
     def machine(self, number: int, machines: int, event: Interval) -> None:
         """Show an interval of one load machine, next to the throughput of all machines."""
@@ -102,8 +99,8 @@ class Display(Watcher):
 
     def _rate(self, event: Interval) -> float | None:
         seconds = event.end_s - event.start_s
-        count = event.ok if self._unit == "transaction" else event.statements
-        return count / seconds if seconds > 0 else None
+        count = event.ok if self._measure.unit == "transaction" else event.statements
+        return count / seconds * self._measure.seconds if seconds > 0 else None
 
     def _shares(self) -> str:
         if not self._of_machines:
@@ -131,7 +128,7 @@ class Display(Watcher):
         self._named.add(record.cell)
         text = f"{self._round(record.block)}{self._names.get(record.cell, record.cell)} · "
         if throughput is not None:
-            text += f"{figure(throughput)} {self._label}/s"
+            text += f"{figure(throughput)} {self._measure.rate}"
         else:
             text += f"{record.status}: {record.error}"
         self._console.print(text + self._left(), soft_wrap=True)

@@ -6,6 +6,7 @@ from typing import Any
 from rich.console import Console as RichConsole
 
 from conftest import SMALL, Cli
+from dbdyno.analysis.measured.rounds import Measure
 from dbdyno.run.progress import Display
 from dbdyno.store import TrialRecord
 
@@ -18,7 +19,7 @@ class _Cell:
 def test_a_cell_is_named_once() -> None:
     console: Any = RichConsole(file=io.StringIO(), width=200)
     cells: list[Any] = [_Cell("clients=1"), _Cell("clients=2")]
-    with Display(console, trials=6, rounds=3, unit="transaction", label="transactions") as display:
+    with Display(console, trials=6, rounds=3, measure=Measure("transaction", "transactions")) as display:
         for block in range(3):
             for position, cell in enumerate(cells):
                 display.trials(block, [cell])

@@ -21,6 +21,7 @@ from rich.console import Console
 from conftest import Cli, those
 from dbdyno.analysis.measured.histograms import Histogram, encode_ns
 from dbdyno.analysis.measured.merged_results import merge_results
+from dbdyno.analysis.measured.rounds import Measure
 from dbdyno.base.errors import InputError
 from dbdyno.model.plan.tasks import TrialTask
 from dbdyno.model.plan.worker_plan import PLAN, WorkerPlan
@@ -445,7 +446,7 @@ def test_a_run_that_was_cut_short_goes_on_with_as_many_machines(cli: Cli, cluste
 def test_what_each_machine_does_is_in_the_one_live_line() -> None:
     console = Console(file=io.StringIO(), force_terminal=True, width=200)
     (cell,) = compiled(experiment(null(1)), "null:")
-    with Display(console, trials=1, rounds=1, unit="transaction", label="transactions") as display:
+    with Display(console, trials=1, rounds=1, measure=Measure("transaction", "transactions")) as display:
         display.trials(0, [cell.cell])
         for number, ok in enumerate((400, 500, 600)):
             display.machine(number, 3, an_interval(0, ok))

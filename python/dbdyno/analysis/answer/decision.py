@@ -11,7 +11,15 @@ from dbdyno.analysis.answer.configurations import Configuration, Ranking, Standi
 from dbdyno.analysis.answer.prices import failures_words
 from dbdyno.analysis.answer.short import AS_IT_IS, Levels, named
 from dbdyno.analysis.answer.words import listed, offered_rate
-from dbdyno.analysis.measured.metrics import ANSWERS, done, failing, keeps_up, lower_bounds, values_by_block
+from dbdyno.analysis.measured.metrics import (
+    ANSWERS,
+    done,
+    failing,
+    keeps_up,
+    lower_bounds,
+    unit_seconds,
+    values_by_block,
+)
 from dbdyno.base.numbers import factor_words, figure, milliseconds, percent, times
 from dbdyno.model.result.cell import Cell
 from dbdyno.model.result.effects import Advice
@@ -35,7 +43,7 @@ def describe_problems(cell: Cell, name: str, findings: Sequence[Finding]) -> lis
     share = failing(cell)
     if share:
         message = _message(cell)
-        what = cell.throughput.unit.removesuffix("/s")
+        what = cell.throughput.unit.removesuffix("/s").removesuffix("/min")
         parts.append(f"{percent(share)} of {what} fail" + (f' ("{message}")' if message else ""))
     waits = shown_times(cell.latency_ms)
     if waits and (waits.max or 0.0) >= _SLOW_MS:
@@ -249,7 +257,7 @@ def _served(ranking: Ranking, systems: Mapping[str, str]) -> list[str]:
     behind = [(name, cell) for name, cell in cells if not keeps_up(cell)]
     if not behind:
         return [f"{'Both' if len(cells) == _PAIR else f'All {len(cells)}'} serve {where}."]
-    lost = [f"{name} only {figure(cell.throughput.mean)}/s" for name, cell in behind]
+    lost = [f"{name} only {figure((cell.throughput.mean or 0.0) / unit_seconds(cell))}/s" for name, cell in behind]
     kept = [name for name, cell in cells if keeps_up(cell)]
     if not kept:
         return [f"None serves {where}: {listed(lost, _MOST_NAMES)}."]

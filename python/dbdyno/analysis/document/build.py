@@ -120,7 +120,7 @@ def build_document(
         factors={name: list(levels) for name, levels in material.factors.items()},
         report=material.report,
         growth=part(design, "growth"),
-        measure=ThroughputUnit(unit=measure.unit, label=measure.label),
+        measure=ThroughputUnit(unit=measure.unit, label=measure.label, per=measure.per),
         rounds=count(design, "rounds"),
         confidence=confidence,
         cells=cells,

@@ -13,7 +13,7 @@ from dbdyno.analysis.findings.words import all_of, percent
 from dbdyno.analysis.measured.cell_groups import varied, words_of
 from dbdyno.analysis.measured.comparisons import noise_of_cells, why_not_comparable
 from dbdyno.analysis.measured.effects import contrast_of
-from dbdyno.analysis.measured.metrics import usual_metric
+from dbdyno.analysis.measured.metrics import unit_seconds, usual_metric
 from dbdyno.base.numbers import rough
 from dbdyno.engines import engine_of_product, known_engine
 from dbdyno.model.plan.tasks import TrialTask
@@ -236,7 +236,7 @@ def _extremes(pairs: Sequence[_Pair], tasks: Mapping[str, TrialTask], confidence
     few = min(pairs, key=lambda pair: clients[pair.kept.id])
     number, kept, anew = clients[few.kept.id], few.kept.throughput.mean, few.anew.throughput.mean
     if few.by == "throughput" and number and kept and anew and kept > anew:
-        added = number * (1 / anew - 1 / kept) * 1000
+        added = number * (1 / anew - 1 / kept) * 1000 * unit_seconds(few.kept)
         place = f" with {_place(few, several)}" if several else ""
         parts.append(f"{rough(added)} ms more per request{place}")
     return f" ({'; '.join(parts)})" if parts else ""

@@ -8,6 +8,7 @@ from dbdyno.analysis.bottleneck.common import FULL
 from dbdyno.analysis.bottleneck.tiers import DATABASE, tier_of
 from dbdyno.analysis.findings.rule import Material, finding
 from dbdyno.analysis.findings.words import percent
+from dbdyno.analysis.measured.metrics import unit_seconds
 from dbdyno.base.numbers import rough
 from dbdyno.engines import engine_of_product
 from dbdyno.model.result.cell import Cell
@@ -99,7 +100,8 @@ def one_at_a_time(cells: Sequence[Cell]) -> Iterator[Finding]:
             by_system.setdefault(cell.system.name, []).append(cell)
     for name, own in by_system.items():
         quiet, slow = (choose(own, key=lambda cell: _median_ms(cell, "service")) for choose in (min, max))
-        each_ms, per_s = _median_ms(quiet, "service"), max(cell.throughput.mean or 0.0 for cell in own)
+        each_ms = _median_ms(quiet, "service")
+        per_s = max((cell.throughput.mean or 0.0) / unit_seconds(cell) for cell in own)
         waits = max(_median_ms(slow, "response"), _median_ms(slow, "service")) >= _WAITING * each_ms
         if not _ONE[0] <= each_ms * per_s / 1000 <= _ONE[1] or not waits or _computes(quiet, slow):
             continue

@@ -54,6 +54,8 @@ def definition_of(plan: JsonObject, design: JsonObject, definition: str, cell: s
     parts |= {f"factor {name}": value for name, value in part(planned, "factors").items() if name != "system"}
     measure = Measure.of(design)
     parts["measure.unit"] = measure.unit
+    if measure.per != "second":
+        parts["measure.per"] = measure.per
     if measure.transactions:
         parts["measure.transactions"] = sorted(measure.transactions)
     parts |= _data_parts(definition)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from dbdyno.analysis.measured.metrics import done, usual_metric_of
+from dbdyno.analysis.measured.metrics import done, unit_seconds, usual_metric_of
 from dbdyno.analysis.measured.rounds import Measure
 from dbdyno.base.errors import InputError
 from dbdyno.model.result.cell import Cell
@@ -61,7 +61,7 @@ def _cpu(cell: Cell) -> float | None:
     for each in done(cell):
         cpu = each.cpu_percent
         percent = cpu.client if cpu.server is None else cpu.server
-        rate = each.throughput
+        rate = each.throughput and each.throughput / unit_seconds(cell)
         values.append(percent / 100 / rate * _US_PER_S if percent is not None and rate else None)
     return mean(values)
 
@@ -78,7 +78,7 @@ def _percentile(name: str, title: str, key: Literal["p50", "p99", "p99_9"]) -> M
 METRICS = {
     each.name: each
     for each in (
-        Metric("throughput", "throughput", "higher", lambda measure: f"{measure.label}/s", _throughput, 1e-3),
+        Metric("throughput", "throughput", "higher", lambda measure: measure.rate, _throughput, 1e-3),
         _percentile("p50", "median", "p50"),
         _percentile("p99", "99th percentile", "p99"),
         _percentile("p99.9", "99.9th percentile", "p99_9"),

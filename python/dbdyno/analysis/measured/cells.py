@@ -182,7 +182,7 @@ def _rows_standard_error(done: Sequence[Round]) -> float | None:
 
 
 def _throughput(measured: Sequence[Round], measure: Measure, confidence: float, windows: int) -> Throughput:
-    unit = f"{measure.label}/s"
+    unit = measure.rate
     rates = {each.block: rate for each in measured if (rate := rate_of(each)) is not None}
     if not rates:
         return Throughput(mean=None, ci95=None, unit=unit)

@@ -85,6 +85,18 @@ class Measure:
     """Plural name of the unit, such as "lookups"."""
     transactions: frozenset[str] = frozenset()
     """The transactions that throughput counts; empty for all."""
+    per: Literal["second", "minute"] = "second"
+    """The unit of time of throughput."""
+
+    @property
+    def seconds(self) -> int:
+        """The seconds of the unit of time."""
+        return 60 if self.per == "minute" else 1
+
+    @property
+    def rate(self) -> str:
+        """The unit of throughput, such as "lookups/s"."""
+        return f"{self.label}/{'min' if self.per == 'minute' else 's'}"
 
     @classmethod
     def of(cls, design: JsonObject) -> Measure:
@@ -96,7 +108,8 @@ class Measure:
         )
         named = measure.get("transactions")
         counted = frozenset(map(str, named)) if isinstance(named, list) else frozenset[str]()
-        return cls(unit, (text(measure, "label") or f"{unit}s").removesuffix("/s"), counted)
+        label = (text(measure, "label") or f"{unit}s").removesuffix("/s")
+        return cls(unit, label, counted, "minute" if text(measure, "per") == "minute" else "second")
 
 
 def build_round(trial: ReadTrial, measure: Measure, bottleneck: Bottleneck | None = None) -> Round:
@@ -138,7 +151,7 @@ def build_round(trial: ReadTrial, measure: Measure, bottleneck: Bottleneck | Non
         elapsed_s=None if result is None else result.elapsed_s,
         ended_by=None if result is None else result.ended_by,
         window=_window(trial),
-        throughput=None if per_s is None else per_s * (each or 0.0),
+        throughput=None if per_s is None else per_s * measure.seconds * (each or 0.0),
         transactions_per_s=per_s,
         rate=_basis(result, 1 if trial.task is None else trial.task.clients, other),
         outlier=False,
@@ -190,7 +203,7 @@ def _listeners(listeners: Listeners) -> list[Listener]:
 def _throughput_of(result: TrialResult, measure: Measure) -> float:
     """Return the throughput of one of several workers."""
     each = ratio(_worked(result.work, result.completed * _counted(result, measure), measure), result.completed)
-    return transactions_per_s(result.rate)[0] * (each or 0.0)
+    return transactions_per_s(result.rate)[0] * measure.seconds * (each or 0.0)
 
 
 def transactions_per_s(rate: Rate) -> tuple[float, float]:

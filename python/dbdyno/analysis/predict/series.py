@@ -10,6 +10,7 @@ from typing import Any
 from dbdyno.analysis.measured.cell_groups import cells_along
 from dbdyno.analysis.measured.data import device_calls, memory_limit, tree
 from dbdyno.analysis.measured.keys import ANYWHERE, NewKeys
+from dbdyno.analysis.measured.metrics import unit_seconds
 from dbdyno.analysis.predict.stored import Calibration
 from dbdyno.base.errors import InputError
 from dbdyno.engines import engine_of_product
@@ -206,9 +207,10 @@ def _has_index(cell: Cell, table: str) -> bool:
 
 
 def _observed(cell: Cell, factor: str, *, one_writer: bool) -> Observed:
-    rates = [each.throughput for each in cell.rounds if each.throughput]
+    # Predictions are per second.
+    rates = [each.throughput / unit_seconds(cell) for each in cell.rounds if each.throughput]
     at_once = 1 if one_writer else _clients(cell)
-    throughput = cell.throughput.mean or 0.0
+    throughput = (cell.throughput.mean or 0.0) / unit_seconds(cell)
     counters = cell.observed.counters
     own = cell.io_per_transaction["cache_misses"]
     cpu, growth = cell.cpu_percent, cell.growth
@@ -219,7 +221,7 @@ def _observed(cell: Cell, factor: str, *, one_writer: bool) -> Observed:
         rows=(float(cell.factors[factor]) if growth is None else growth.rows) + inserted / 2.0,
         seconds=tuple(at_once / rate for rate in rates),
         throughput=throughput,
-        ci95=cell.throughput.ci95,
+        ci95=cell.throughput.ci95 and [each / unit_seconds(cell) for each in cell.throughput.ci95],
         misses=own if own is not None else counters.get("pages_read"),
         device_reads=device_calls(cell, "reads"),
         log_bytes=counters.get("log_bytes"),

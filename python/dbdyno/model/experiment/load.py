@@ -183,7 +183,8 @@ def _one_or_several(value: Any) -> Any:
 class Measure(Strict):
     """The unit of throughput, its name in reports, and additional measurements.
 
-    ``transactions``: those that throughput counts; empty for all. ``operations``: the time of each statement.
+    ``per``: the unit of time of throughput. ``transactions``: those that throughput counts; empty for all.
+    ``operations``: the time of each statement.
     ``space``: the sizes of tables and indexes and the fill of leaf pages after a trial. ``estimates``: the planner's
     row estimates, from an execution of each statement before the first trial. ``processes``: the processes of each part
     of the system, by the part's name, as ids or commands.
@@ -191,6 +192,7 @@ class Measure(Strict):
 
     unit: Literal["transaction", "statement", "row"] = "transaction"
     label: Name | None = None
+    per: Literal["second", "minute"] = "second"
     transactions: list[Name] = Field(default_factory=list)
     phases: bool = False
     operations: bool = True

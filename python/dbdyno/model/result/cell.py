@@ -45,7 +45,7 @@ class Throughput:
     ci95: list[float] | None
     """The 95% t interval across rounds, [low, high]; null with fewer than two rounds."""
     unit: str
-    """What is counted, per second, such as "lookups/s"."""
+    """What is counted, per second or minute, such as "lookups/s" or "new orders/min"."""
 
 
 @dataclass(slots=True, kw_only=True)

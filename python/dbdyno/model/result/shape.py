@@ -104,6 +104,8 @@ class ThroughputUnit:
     """``row`` counts the rows returned and the rows changed."""
     label: str
     """The name of the unit in the plural, such as "lookups"."""
+    per: Literal["second", "minute"]
+    """The unit of time of throughput."""
 
 
 @dataclass(slots=True, kw_only=True)
