@@ -24,6 +24,10 @@ pub enum WorkError {
     /// The machine could not be measured.
     #[error(transparent)]
     Probe(#[from] ProbeError),
+    /// The proxy could not begin, or ended.
+    #[cfg(feature = "servers")]
+    #[error(transparent)]
+    Proxy(#[from] dbdyno_proxy::ProxyError),
     /// A histogram could not be written.
     #[error(transparent)]
     Encoding(#[from] EncodingFailed),
@@ -60,6 +64,8 @@ impl WorkError {
             Self::Suspended => "suspended",
             Self::Engine(_) => "engine",
             Self::Probe(_) => "probe",
+            #[cfg(feature = "servers")]
+            Self::Proxy(_) => "proxy",
             Self::Encoding(_) | Self::Output(_) => "output",
         }
     }

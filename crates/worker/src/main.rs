@@ -56,6 +56,10 @@ enum Command {
         /// An existing directory
         directory: PathBuf,
     },
+    /// Pass connections on to a server, and report their statements: JSON on standard input, lines of JSON on standard
+    /// output
+    #[cfg(feature = "servers")]
+    Proxy,
 }
 
 /// The schemas.
@@ -73,6 +77,8 @@ fn main() -> ExitCode {
             SchemaKind::Event => dbdyno_protocol::event::json_schema(),
         }),
         Some(Command::Amalgamation { directory }) => amalgamation::write(&directory),
+        #[cfg(feature = "servers")]
+        Some(Command::Proxy) => proxy(),
         None => run(&events),
     };
     let Err(error) = result else { return ExitCode::SUCCESS };
@@ -100,6 +106,16 @@ fn run(events: &Events) -> Result<(), WorkError> {
         end_by_signals()?;
     }
     work::carry_out(&plan, events, &STOP, &SUSPENDED)
+}
+
+/// Runs the proxy until a signal stops it.
+#[cfg(feature = "servers")]
+fn proxy() -> Result<(), WorkError> {
+    listen()?;
+    let mut text = String::new();
+    std::io::stdin().read_line(&mut text)?;
+    let task = serde_json::from_str(&text).map_err(|error| WorkError::Output(error.into()))?;
+    Ok(dbdyno_proxy::run(&task, &STOP)?)
 }
 
 /// Makes SIGINT and SIGTERM end the process, because only trials and locks have something to write when stopped.

@@ -2,7 +2,7 @@
 
 pub(crate) mod net;
 pub(crate) mod ownership_lock;
-pub(crate) mod tls;
+pub mod tls;
 
 use dbdyno_engine::Failure;
 use dbdyno_engine::driver::Site;

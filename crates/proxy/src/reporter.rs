@@ -1,0 +1,59 @@
+//! What a connection's parser needs: where executions go, shared texts, and the time.
+
+use crate::queue::{Execution, Queue, Shared, Texts};
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Longer statements are recorded without their text, and longer parameters without their values.
+pub const LONGEST: usize = 1 << 20;
+
+/// Requests of a connection that may wait for an answer. A connection with more isn't recorded.
+pub const MOST_REQUESTS: usize = 100_000;
+
+/// Takes what one connection did.
+#[derive(Debug, Clone)]
+pub struct Reporter {
+    queue: Arc<Queue>,
+    lane: usize,
+    texts: Rc<RefCell<Texts>>,
+    /// The number of the connection.
+    pub session: u64,
+}
+
+impl Reporter {
+    /// The reporter of a connection, of the thread `lane`.
+    pub fn new(queue: Arc<Queue>, lane: usize, texts: Rc<RefCell<Texts>>, session: u64) -> Self {
+        Self {
+            queue,
+            lane,
+            texts,
+            session,
+        }
+    }
+
+    /// Nanoseconds since 1970.
+    pub fn now(&self) -> u64 {
+        self.queue.now()
+    }
+
+    /// Shares a text with other connections.
+    pub fn share(&self, text: &[u8]) -> Arc<Shared> {
+        self.texts.borrow_mut().share(text)
+    }
+
+    /// Reports an execution.
+    pub fn add(&self, execution: Execution) {
+        self.queue.add(self.lane, execution);
+    }
+
+    /// Counts an execution that can't be recorded.
+    pub fn drop_one(&self) {
+        self.queue.drop_one(self.lane);
+    }
+
+    /// Reports a problem.
+    pub fn problem(&self, problem: String) {
+        self.queue.report(self.lane, problem);
+    }
+}
