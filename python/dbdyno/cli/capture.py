@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -37,6 +38,10 @@ class CaptureOptions:
     log_format: str | None
     log_line_prefix: str | None
     keep: bool = False
+    listen: str | None = None
+    to: str | None = None
+    certificate: str | None = None
+    key: str | None = None
 
 
 def capture_trace(options: CaptureOptions) -> None:
@@ -44,23 +49,23 @@ def capture_trace(options: CaptureOptions) -> None:
     from dbdyno.trace.capture import LogOptions, record_logs, record_totals
     from dbdyno.trace.parquet import arrow
 
-    if bool(options.logs) == (options.statistics is not None):
-        hint = "give `--from-log FILE`, or `--from-statistics URL`"
+    if [bool(options.logs), options.statistics is not None, options.listen is not None].count(True) != 1:
+        hint = "give `--listen ADDRESS --to URL`, `--from-log FILE`, or `--from-statistics URL`"
         raise InputError("capture", "give one source to record from", hint)
+    _check_proxy_options(options)
     arrow()
     check_writable(options.output, "--output")
     output = Path(options.output)
-    if options.statistics is None:
+    if options.listen is not None:
+        header = _record_proxy(options.listen, options, output)
+    elif options.statistics is None:
         header = record_logs(
             [Path(each) for each in options.logs],
             output,
             LogOptions(options.keep, options.log_format, options.log_line_prefix),
         )
     else:
-        given = {"--log-format": options.log_format, "--log-line-prefix": options.log_line_prefix}
-        for option, value in given.items():
-            if value is not None:
-                raise InputError(option, "it applies to logs only", "leave it out")
+        _check_log_options(options)
         if options.keep:
             raise InputError("--values", "statistics contain no values", "leave it out")
         header = record_totals(*_totals(options.statistics), output, options.statistics)
@@ -69,6 +74,59 @@ def capture_trace(options: CaptureOptions) -> None:
     if header.ordered and header.values == "hashed":
         note = f"Values are recorded as keyed hashes. {key_path(output)} has the key: don't share it with the trace."
         console.print(note, soft_wrap=True)
+
+
+def _check_log_options(options: CaptureOptions) -> None:
+    given = {"--log-format": options.log_format, "--log-line-prefix": options.log_line_prefix}
+    for option, value in given.items():
+        if value is not None:
+            raise InputError(option, "it applies to logs only", "leave it out")
+
+
+def _check_proxy_options(options: CaptureOptions) -> None:
+    if options.listen is None:
+        given = {"--to": options.to, "--tls-certificate": options.certificate, "--tls-key": options.key}
+        for option, value in given.items():
+            if value is not None:
+                raise InputError(option, "it applies to a proxy only", "give `--listen ADDRESS`, or leave it out")
+        return
+    _check_log_options(options)
+    if options.to is None:
+        raise InputError("--listen", "a proxy needs a server", "name it with `--to URL`")
+    if (options.certificate is None) != (options.key is None):
+        raise InputError("--tls-certificate", "a certificate needs its key", "give `--tls-key FILE`, too")
+
+
+def _record_proxy(listen: str, options: CaptureOptions, output: Path) -> Header:
+    from dbdyno.runtime.workspace.interruption import Interruption
+    from dbdyno.trace.proxy import Observer, ProxyOptions, record_proxy
+
+    console = Console()
+    system = parse_url(options.to or "")
+    address = listen if ":" in listen else f"127.0.0.1:{listen}"
+    proxy = ProxyOptions(address, options.keep, options.certificate, options.key)
+
+    def listening(at: str) -> None:
+        # Whoever waits for the proxy reads this through a pipe.
+        console.print(f"Listening at {at}. Ctrl-C ends the recording.", soft_wrap=True)
+        sys.stdout.flush()
+
+    def problem(text: str) -> None:
+        console.print(f"! {text}", soft_wrap=True)
+        sys.stdout.flush()
+
+    with Interruption().handle_signals() as interrupted:
+        return record_proxy(system, output, proxy, interrupted, Observer(listening, problem))
+
+
+def convert_journal(file: str, output: str) -> None:
+    """Write a journal as a trace in Parquet, and print what it contains. Raises InputError, ExtraMissing."""
+    from dbdyno.trace.parquet import arrow
+    from dbdyno.trace.proxy import convert
+
+    arrow()
+    check_writable(output, "--output")
+    Console().print(f"{output}: {_contents(convert(Path(file), Path(output)))}", soft_wrap=True)
 
 
 def _totals(url: str) -> tuple[str, str]:

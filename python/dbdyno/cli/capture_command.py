@@ -29,8 +29,23 @@ def show_trace(
     print_trace(file, top, json)
 
 
+@trace.command("convert")
+def convert_trace(file: TraceArgument, output: Annotated[str, _OUTPUT]) -> None:
+    """Write a journal as a trace in Parquet, which takes less time to read. A recording that was killed leaves one."""
+    from dbdyno.cli.capture import convert_journal
+
+    convert_journal(file, output)
+
+
 def capture(
     output: Annotated[str, _OUTPUT],
+    listen: Annotated[
+        str | None,
+        typer.Option("--listen", metavar="ADDRESS", help="Record as a proxy: where the application connects to"),
+    ] = None,
+    to: Annotated[
+        str | None, typer.Option("--to", metavar="URL", help="The server that the proxy passes connections on to")
+    ] = None,
     from_log: Annotated[
         list[str] | None,
         typer.Option("--from-log", metavar="FILE", help="A log of statements; repeatable, oldest first"),
@@ -49,12 +64,29 @@ def capture(
     values: Annotated[
         Literal["hash", "keep"], typer.Option("--values", help="Record a keyed hash of each value, or the values")
     ] = "hash",
+    tls_certificate: Annotated[
+        str | None, typer.Option("--tls-certificate", metavar="FILE", help="The proxy's certificate for clients (PEM)")
+    ] = None,
+    tls_key: Annotated[
+        str | None, typer.Option("--tls-key", metavar="FILE", help="The key of the proxy's certificate (PEM)")
+    ] = None,
 ) -> None:
-    """Record an application's statements as a trace: from a server's log, or from its statistics of statements."""
+    """Record an application's statements as a trace: as a proxy, from a server's log, or from its statistics."""
     from dbdyno.cli.capture import CaptureOptions, capture_trace
 
     capture_trace(
-        CaptureOptions(output, from_log or [], from_statistics, log_format, log_line_prefix, keep=values == "keep")
+        CaptureOptions(
+            output,
+            from_log or [],
+            from_statistics,
+            log_format,
+            log_line_prefix,
+            keep=values == "keep",
+            listen=listen,
+            to=to,
+            certificate=tls_certificate,
+            key=tls_key,
+        )
     )
 
 

@@ -404,6 +404,9 @@ class Engine:
     log_forms: tuple[str, ...] = ()
     """The forms of its logs of statements that dbdyno reads."""
 
+    proxy_protocol: str | None = None
+    """The protocol of its clients, as the proxy calls it; ``None``: the proxy doesn't know it."""
+
     statement_totals: str | None = None
     """A query for its statistics of statements, as one JSON array; ``None``: it has none.
 

@@ -8,7 +8,8 @@ from typing import Any
 from dbdyno.trace.fingerprint import Bound, Fingerprint
 from dbdyno.trace.values import UNKNOWN, Values
 
-_MISSING = object()
+UNKNOWN_PARAMETER = object()
+"""A parameter whose value isn't known."""
 
 
 def bound_values(
@@ -21,12 +22,12 @@ def bound_values(
             made.append(values.of_literal(each.text))
             continue
         found = _parameter(each, parameters)
-        made.append(UNKNOWN if found is _MISSING else values.of(found))
+        made.append(UNKNOWN if found is UNKNOWN_PARAMETER else values.of(found))
     return made
 
 
 def _parameter(bound: Bound, parameters: Sequence[Any] | Mapping[str, Any] | None) -> Any:
     if isinstance(parameters, Mapping):
-        return parameters.get(bound.name, _MISSING)
+        return parameters.get(bound.name, UNKNOWN_PARAMETER)
     at = int(bound.name) - 1 if bound.name.isdigit() else bound.at
-    return parameters[at] if parameters is not None and 0 <= at < len(parameters) else _MISSING
+    return parameters[at] if parameters is not None and 0 <= at < len(parameters) else UNKNOWN_PARAMETER

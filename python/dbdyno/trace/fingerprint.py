@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import NamedTuple
 
 from dbdyno.engines.lookup import known_engine
@@ -74,6 +73,9 @@ class Fingerprint:
     values: Sequence[Found] = ()
 
 
+UNREADABLE = Fingerprint("(unreadable)")
+
+
 @dataclass(frozen=True)
 class _Skeleton:
     """A text whose literals vary: its pieces between the literals, and the literals that became values."""
@@ -90,13 +92,16 @@ class Fingerprints:
     def __init__(self, engine: str) -> None:
         self._syntax = known_engine(engine).syntax
         self._skeletons: dict[str, _Skeleton | None] = {}
-        self._whole = lru_cache(maxsize=_SKELETONS)(lambda text: read_fingerprint(text, self._syntax))
+        self._whole: dict[str, Fingerprint] = {}
 
     def of(self, text: str) -> Fingerprint:
         """Return the fingerprint of a statement. A text that can't be read gets one without any of its parts."""
+        whole = self._whole.get(text)
+        if whole is not None:
+            return whole
         literals = list(_LITERAL.finditer(text)) if _PLAIN.fullmatch(text) else []
         if not literals:
-            return self._whole(text)
+            return self._remember(text)
         key = _LITERAL.sub(_marked, text)
         known = self._skeletons.get(key)
         if known is not None and all(literals[at][0] == fixed for at, fixed in known.fixed):
@@ -104,6 +109,12 @@ class Fingerprints:
         made = read_fingerprint(text, self._syntax)
         if len(self._skeletons) < _SKELETONS:
             self._skeletons[key] = _skeleton(made, literals)
+        return made
+
+    def _remember(self, text: str) -> Fingerprint:
+        if len(self._whole) >= _SKELETONS:
+            self._whole.clear()
+        made = self._whole[text] = read_fingerprint(text, self._syntax)
         return made
 
 
@@ -127,7 +138,7 @@ def read_fingerprint(text: str, syntax: Syntax) -> Fingerprint:
         tokens = significant(tokenize(text, syntax))
         bound = {each.start: at for at, each in enumerate(placeholders(text, syntax))}
     except UnterminatedError:
-        return Fingerprint("(unreadable)")
+        return UNREADABLE
     while tokens and tokens[-1].kind is Kind.SEMICOLON:
         tokens.pop()
     outline = _without_text(tokens)

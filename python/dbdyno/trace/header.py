@@ -119,8 +119,18 @@ class Transactions:
         self._count = 0
         self._kinds: dict[str, Callable[[int], int | None]] = {}
 
-    def of(self, session: int, statement: str) -> int | None:
-        """Return the number of the transaction that a statement is in; ``None`` outside of transactions."""
+    def of(self, session: int, statement: str, is_open: bool | None = None) -> int | None:
+        """Return the number of the transaction that a statement is in; ``None`` outside of transactions.
+
+        ``is_open``: whether the server said that a transaction was open afterwards.
+        """
+        if is_open is not None:
+            if statement.startswith("set autocommit"):
+                self._kind(statement)(session)
+            number = self._open.get(session)
+            if is_open:
+                return self._begin(session) if number is None or begins_transaction(statement) else number
+            return self._end(session)
         kind = self._kinds.get(statement)
         if kind is None:
             kind = self._kinds[statement] = self._kind(statement)

@@ -2,7 +2,8 @@
 
 It is a sequence of gzip members, each of JSON lines. Several processes may append to one journal. A member begins with
 an object, the header of the process. Lists follow: ``["text", number, statement]`` and, for each execution,
-``[session, text, start_us, duration_ns, rows, error, bytes, values]``.
+``[session, text, start_us, duration_ns, rows, error, bytes, values]``. A ninth element says whether a transaction was
+open afterwards, if the server said so.
 """
 
 from __future__ import annotations
@@ -61,10 +62,10 @@ def _batches(path: Path, texts: Texts) -> Iterator[Batch]:
             if each[0] == "text":
                 own[each[1]] = texts.number(each[2])
                 continue
-            session, text, start, duration, rows, error, size, values = each
+            session, text, start, duration, rows, error, size, values, *is_open = each
             number = sessions.setdefault((process, session), len(sessions))
             batch.session.append(number)
-            batch.transaction.append(transactions.of(number, texts.texts[own[text]]))
+            batch.transaction.append(transactions.of(number, texts.texts[own[text]], *is_open))
             batch.statement.append(own[text])
             batch.start.append(start)
             batch.duration_ns.append(duration)

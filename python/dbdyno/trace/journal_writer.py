@@ -9,7 +9,7 @@ from typing import Any
 
 from dbdyno.engines.lookup import engine_named
 from dbdyno.trace.bound_values import bound_values
-from dbdyno.trace.fingerprint import Fingerprints
+from dbdyno.trace.fingerprint import UNREADABLE, Fingerprints
 from dbdyno.trace.header import Failures, Header
 from dbdyno.trace.journal import packed
 from dbdyno.trace.recorded import Recorded
@@ -19,11 +19,14 @@ from dbdyno.trace.values import Values, trace_key
 class JournalWriter:
     """Appends the statements of a process to a journal, as fingerprints with written values."""
 
-    def __init__(self, path: Path, engine: str, *, keep: bool) -> None:
+    def __init__(
+        self, path: Path, engine: str, *, keep: bool, source: str = "the application", trace: Path | None = None
+    ) -> None:
+        """``source``: what it is recorded from. ``trace``: the trace that the journal becomes, whose key it uses."""
         name = engine_named(engine) or engine
-        self._values = Values(None if keep else trace_key(path))
+        self._values = Values(None if keep else trace_key(trace or path))
         self._fingerprints = Fingerprints(name)
-        self._header = Header(name, "the application", self._values.kept)
+        self._header = Header(name, source, self._values.kept)
         self._path = path
         self._failures = Failures()
 
@@ -32,14 +35,15 @@ class JournalWriter:
         lines: list[Any] = []
         numbers: dict[str, int] = {}
         for each in batch:
-            made = self._fingerprints.of(each.text)
+            made = UNREADABLE if each.text is None else self._fingerprints.of(each.text)
             text = self._failures.text(made.text, each.error)
             if text not in numbers:
                 numbers[text] = len(numbers)
                 lines.append(["text", numbers[text], text])
             values = bound_values(made, self._values, each.parameters)
             times = each.start_ns // 1000, each.duration_ns
-            lines.append([each.session, numbers[text], *times, each.rows, each.error, None, values])
+            line = [each.session, numbers[text], *times, each.rows, each.error, each.size, values]
+            lines.append(line if each.open is None else [*line, each.open])
         self._header.dropped = dropped
         content = packed(self._header, process, lines)
         # One write() appends the member as a whole, whichever other processes append to the journal, too.

@@ -161,6 +161,11 @@ class TraceWriter:
         if len(batch) >= ROW_GROUP:
             self._flush()
 
+    def add_batch(self, batch: Batch, texts: Texts) -> None:
+        """Add statements of another trace, whose header has their totals."""
+        self._batch, self._texts = batch, texts
+        self._flush()
+
     def _flush(self) -> None:
         batch, pa = self._batch, self._pa
         if not len(batch):
@@ -187,7 +192,7 @@ class TraceWriter:
             self._partial.unlink(missing_ok=True)
             return
         self._flush()
-        self.header.sessions = len(self._sessions)
+        self.header.sessions = max(self.header.sessions, len(self._sessions))
         self._file.add_key_value_metadata({KEY: self.header.json()})
         try:
             self._file.close()

@@ -1,4 +1,4 @@
-"""An execution as an application's thread hands it over to the recorder."""
+"""An execution as it is handed over to what writes the journal."""
 
 from __future__ import annotations
 
@@ -7,15 +7,21 @@ from typing import Any, NamedTuple
 
 
 class Recorded(NamedTuple):
-    """An execution, as the application's thread hands it over."""
+    """An execution, as it was observed.
+
+    ``text``: ``None`` if it is too long to be read. ``size``: bytes sent to the client. ``open``: whether a transaction
+    was open afterwards; ``None``: the statements say so.
+    """
 
     session: int
-    text: str
+    text: str | None
     parameters: Sequence[Any] | Mapping[str, Any] | None
     start_ns: int
     duration_ns: int | None
     rows: int | None = None
     error: str | None = None
+    size: int | None = None
+    open: bool | None = None
 
 
 def error_of(error: BaseException) -> str:

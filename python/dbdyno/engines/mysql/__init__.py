@@ -55,6 +55,7 @@ class Mysql(ServerEngine):
         delimiter_command=True,
     )
     backslash_escapes = True
+    proxy_protocol = "mysql"
     log_forms = ("general", "slow")
     column_keys = (
         "select json_object('unique', exists (select 1 from information_schema.statistics where table_schema = "

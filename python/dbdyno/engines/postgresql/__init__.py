@@ -61,6 +61,7 @@ class Postgresql(ServerEngine):
         returns_end_lines=True,
     )
     parameter_prefix = "$"
+    proxy_protocol = "postgresql"
     log_forms = ("csvlog", "jsonlog", "stderr")
     column_keys = (
         "select json_build_object('unique', exists (select 1 from pg_index i join pg_attribute a on a.attrelid = "
