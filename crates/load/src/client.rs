@@ -367,7 +367,7 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
         let mut first = true;
         let mut now = shared.clock.now();
         if shared.trial.clients == 1 && last > length {
-            // One more transaction would take long, and nothing else has to become busy.
+            // One more transaction would take long, and no other client has to become busy.
             shared.begin_measuring(now);
             return (now, 0.0);
         }

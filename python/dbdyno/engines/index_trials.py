@@ -35,8 +35,8 @@ class IndexTrials(Protocol):
     def copy_tables(self, source: Target, copy: Target, tables: Sequence[JsonObject]) -> None:
         """Copy tables of a server's database, with their indexes, to an empty database there. Raises SystemFailed.
 
-        ``tables``: their entries in the catalog; those of views have a ``definition``. Engines that work on files copy
-        the files.
+        ``tables``: their entries in the catalog; an entry of a view has a ``definition``. Engines that work on files
+        copy the files.
         """
 
     def leaves_copy(self, sql: str, database: str) -> bool:

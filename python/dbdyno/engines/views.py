@@ -48,7 +48,7 @@ def _expand_once(sql: str, grammar: str, views: list[JsonObject]) -> str:
 
 
 def _query(definition: str, grammar: str) -> str | None:
-    """Return the query of a view without names of databases, which a copy of the tables doesn't have."""
+    """Return the query of a view without database names, because a copy of the tables has another database."""
     from sqlglot import exp
 
     found = sql_tree(definition, grammar)

@@ -17,7 +17,7 @@ _CLIENT_NEAR = 0.5
 _READS_WORTH_A_COLUMN = 0.01
 # Intervals with a larger half-width, relative to the mean, are shown as a factor.
 _WIDE = 0.5
-# Larger factors say only that there are too few rounds.
+# Larger factors mean only that the rounds are too few.
 _FAR = 100.0
 
 

@@ -27,14 +27,14 @@ class CoordinatedWorkers:
     ) -> None:
         """Start the workers. ``paddings``: of their environments, see :class:`dbdyno.runtime.worker.Worker`.
 
-        ``place``: where they run, by default this machine. ``patience_s``: seconds that warm workers wait for the
-        others, which are then killed. Raises WorkerFailed if one cannot be started elsewhere.
+        ``place``: where they run, by default this machine. ``patience_s``: seconds that warm workers wait for late
+        workers, which are then killed. Raises WorkerFailed if one cannot be started elsewhere.
         """
         self._place: Place = Here() if place is None else place
         self._workers: list[Coordinated] = []
         self._patience_s = patience_s
         self._interleaved = any(plan.task.interleaving is not None for plan in plans)
-        #: Numbers of the running workers, and of those that were too late for the window.
+        #: Numbers of the running workers, and of workers that were too late for the window.
         self.at_work: set[int] = set(range(len(plans)))
         self.late: set[int] = set()
         try:

@@ -83,7 +83,7 @@ class Fixer:
             return
         for number in range(_STAGES):
             if number > 0 and self._left_s == 0.0:
-                self._console.print("no time is left for combinations; `--budget` allows more", style="dim")
+                self._console.print("the time is too short for combinations; `--budget` allows more", style="dim")
                 return
             if len(planned.stages) == number > 0 and not self._provisioners.interrupted:
                 planned = self._plan_combinations(planned, proven=number == _STAGES - 1)

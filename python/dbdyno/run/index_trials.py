@@ -649,7 +649,7 @@ def _copied_tables(catalog: JsonObject) -> list[JsonObject]:
         if (each.get("schema"), each.get("table")) not in known:
             known.add((each.get("schema"), each.get("table")))
             tables.append({"schema": each.get("schema"), "name": each.get("table")})
-    # A view is listed before those that it reads.
+    # The catalog lists a view before the views that it reads.
     return [*tables, *reversed(objects(catalog.get("views")))]
 
 

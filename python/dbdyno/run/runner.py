@@ -53,7 +53,7 @@ from dbdyno.store import RunRecord, Store, TrialRecord
 # Maximum number of tries of a trial that loses a load machine.
 _TRIES = 3
 
-# Minimum seconds that interleaved trials wait for one whose warm-up takes longer. It is then measured alone.
+# Minimum seconds that interleaved trials wait for a trial with a longer warm-up. It is then measured alone.
 _PATIENCE_S = 5.0
 
 # Seconds of the first warm-up on a server that was just started. It fills the server's caches, as earlier trials do
@@ -143,7 +143,7 @@ def _block(
 
 
 def _groups(todo: Sequence[tuple[int, Cell]], plan: Plan) -> list[list[tuple[int, Cell]]]:
-    """Divide the trials of a round: those of a group are interleaved."""
+    """Divide the trials of a round into groups. The trials of a group are interleaved."""
     todo = [each for each in todo if each[1].id not in plan.too_long]
     together = [] if plan.slice_s is None else [each for each in todo if each[1].id not in plan.alone]
     return [*([together] if together else []), *([each] for each in todo if each not in together)]
@@ -422,7 +422,7 @@ def _prepare_system(trial: Trial, stack: ExitStack, provisioners: Provisioners, 
 def _run_interleaved(
     trials: Sequence[Trial], slice_s: float, watcher: Watcher, interrupted: Interruption
 ) -> list[Trial]:
-    """Measure trials in slices. Return those whose transactions take too long for that, unmeasured."""
+    """Measure trials in slices. Return the trials with transactions too long for that; they aren't measured."""
     # Each round starts on a different CPU.
     cpu = trials[0].block
     for index, trial in enumerate(trials):

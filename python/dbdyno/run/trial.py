@@ -74,7 +74,7 @@ class Plan:
     load, None for this machine; ``keeps``: trials of a round that need the same system share it and its data;
     ``first``: number of the first round; ``began``: the monotonic time at which the budget starts;
     ``longest_window_s``: the longest window that fits the budget in this round; ``alone``: cells that are not
-    interleaved, because one of their transactions takes long; ``too_long``: cells whose trial exceeded the budget.
+    interleaved, because their transactions take long; ``too_long``: cells whose trial exceeded the budget.
     """
 
     run_id: str

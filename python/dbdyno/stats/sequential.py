@@ -47,7 +47,7 @@ class Stopping:
     also narrow enough, as a share of the ratio's logarithm: a ratio of 20 need only be known to ±35 %. It is 0 if the
     user gave a target. ``minimum`` (at least 2) and ``maximum``: numbers of rounds. ``budget_s``: the time limit of the
     run in seconds, or None. ``kept``: rounds that may exceed the budget by ``overrun_s`` seconds (by default, as much
-    again or 20 s), since fewer have no interval. The budget doesn't depend on measured values, so it needs no
+    again or 20 s), since an interval needs them. The budget doesn't depend on measured values, so it needs no
     correction. ``margin``: for a gate, which ends when it is settled for each cell whether ``metric`` got worse by this
     share; ``target`` is then ignored.
     """

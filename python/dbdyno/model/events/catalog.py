@@ -110,8 +110,8 @@ class Catalog(Part):
     """The tables that statements name.
 
     ``data_bytes``: size of all tables and indexes of the database; null if unknown; ``foreign_keys``: those that refer
-    to these tables, or to tables whose rows such keys delete or update; ``views``: those that the statements name, also
-    through other views.
+    to these tables, or to tables whose rows such keys delete or update; ``views``: named by the statements,
+    also through other views.
     """
 
     data_bytes: Count | None
