@@ -2,6 +2,7 @@
 
 import shutil
 import sys
+import textwrap
 from collections.abc import Iterator
 from contextlib import closing
 from itertools import islice
@@ -64,7 +65,8 @@ def print_description(named: "ExperimentSource", chosen: list[str], systems: lis
     console = Console()
 
     def line(text: str = "") -> None:
-        console.print(text, soft_wrap=True)
+        for each in wrapped_lines(text, console.width) if console.is_terminal else [text]:
+            console.print(each, soft_wrap=True)
 
     line(f"{experiment.name}: {experiment.title}")
     for text in (experiment.question, experiment.head.source and f"source: {experiment.head.source}"):
@@ -90,6 +92,15 @@ def print_description(named: "ExperimentSource", chosen: list[str], systems: lis
     for name, description in described.items():
         for text in _cell_lines(name, description):
             line(text)
+
+
+def wrapped_lines(text: str, width: int) -> Iterator[str]:
+    """Wrap each line of a text at blanks; continuations are indented by four more than the line."""
+    for line in text.split("\n"):
+        indent = " " * (len(line) - len(line.lstrip(" ")) + 4)
+        yield from textwrap.wrap(
+            line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+        ) or [""]
 
 
 def _what_a_run_measures(experiment: "Experiment", cells: int) -> str:

@@ -12,7 +12,7 @@ from rich.console import Console
 from dbdyno.analysis.document import build_document
 from dbdyno.base.console import Console as OwnConsole
 from dbdyno.base.numbers import figure, milliseconds, percent, rough, short, times
-from dbdyno.cli.show import shown_lines
+from dbdyno.cli.show import shown_lines, wrapped_lines
 from dbdyno.model.result import Document
 from dbdyno.model.result.shape import Finding
 from dbdyno.report.brief import show_brief
@@ -180,3 +180,14 @@ def test_two_digits_without_a_power_of_ten(value: float, text: str) -> None:
     assert rough(value) == text
     assert rough(value, "+") == f"+{text}"
     assert rough(-value, "+") == f"-{text}"
+
+
+def test_lines_of_a_description_are_wrapped_at_blanks() -> None:
+    text = "    rows = 3\n  select a, b from t where c = 'x  y' and d = 1"
+    assert list(wrapped_lines(text, 24)) == [
+        "    rows = 3",
+        "  select a, b from t",
+        "      where c = 'x  y'",
+        "      and d = 1",
+    ]
+    assert list(wrapped_lines("", 80)) == [""]
