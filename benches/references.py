@@ -21,7 +21,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 
@@ -45,7 +45,6 @@ from servers import timed
 
 BLOCKS = 6
 SECONDS = 6
-LOGGED_SECONDS = 2
 CLIENTS = 4
 
 ROWS = 100_000
@@ -93,6 +92,9 @@ class Comparison:
     table: str
     scattered: bool = False
     """Whether keys are the hashes of numbers, so that only their ranks can be compared."""
+    logged_seconds: float = 2
+    per: Mapping[str, int] = field(default_factory=dict)
+    """How many statements of a class a transaction has, if not one."""
     insert: Callable[[Statement], str | None] | None = None
     """The key that a statement inserts, if keys are drawn by how recently they were inserted."""
     used: int = 0
@@ -377,9 +379,9 @@ def compare(database: Postgresql | Mariadb, comparison: Comparison) -> Iterator[
     for side in (OURS, THEIRS):
         database.log(side, on=True)
         if side == OURS:
-            by_dbdyno(database, comparison, LOGGED_SECONDS, 1)
+            by_dbdyno(database, comparison, comparison.logged_seconds, 1)
         else:
-            by_reference(database, comparison, LOGGED_SECONDS)
+            by_reference(database, comparison, comparison.logged_seconds)
         database.log(side, on=False)
     logged = [list(database.logged(side)) for side in (OURS, THEIRS)]
     counts = [Counter(statement for statement, _ in each) for each in logged]
@@ -405,7 +407,7 @@ def compare(database: Postgresql | Mariadb, comparison: Comparison) -> Iterator[
     ]
     if isinstance(database, Postgresql) and comparison.scattered:
         counts = [database.counts(side) for side in (OURS, THEIRS)]
-    yield mix(name, comparison.classes, *counts)
+    yield mix(name, comparison, *counts)
     ratios = [a.rate / b.rate for a, b in sides]
     ours, theirs = ([each[side] for each in sides] for side in (0, 1))
     client, server = (
@@ -420,25 +422,30 @@ def compare(database: Postgresql | Mariadb, comparison: Comparison) -> Iterator[
     yield figure
 
 
-def mix(name: str, classes: Mapping[str, str], ours: Counter[str], theirs: Counter[str]) -> Figure:
-    """The largest difference between the shares of a class of statements, in points; with its sampling error."""
-    shares = []
-    numbers = []
+def mix(name: str, comparison: Comparison, ours: Counter[str], theirs: Counter[str]) -> Figure:
+    """The largest difference between the shares of a class of statements, in points.
+
+    The target is 0.1 point, or as much as chance does in one of a thousand comparisons. Also gives how many statements
+    each side sent for one that is counted.
+    """
+    shares: list[dict[str, float]] = []
+    numbers: list[float] = []
+    sent: list[float] = []
     for counts in (ours, theirs):
-        of: Counter[str] = Counter()
+        of: dict[str, float] = dict.fromkeys(comparison.classes, 0.0)
         for statement, count in counts.items():
-            kind = next((kind for kind, pattern in classes.items() if re.match(pattern, statement)), None)
+            kind = next((kind for kind, pattern in comparison.classes.items() if re.match(pattern, statement)), None)
             if kind is not None:
-                of[kind] += count
-        total = of.total()
-        numbers.append(total)
-        shares.append({kind: of[kind] / total * 100 for kind in classes})
-    differences = {kind: abs(shares[0][kind] - shares[1][kind]) for kind in classes}
+                of[kind] += count / comparison.per.get(kind, 1)
+        numbers.append(sum(of.values()))
+        sent.append(counts.total() / numbers[-1])
+        shares.append({kind: number / numbers[-1] * 100 for kind, number in of.items()})
+    differences = {kind: abs(shares[0][kind] - shares[1][kind]) for kind in comparison.classes}
     worst = max(differences, key=lambda kind: differences[kind])
     share = shares[1][worst] / 100
-    error = 196 * math.sqrt(share * (1 - share) * (1 / numbers[0] + 1 / numbers[1]))
-    spread = f"{worst}; n={numbers[0]:,} and {numbers[1]:,}, chance ±{error:.2f}"
-    return Figure(f"{name}: mix, points", differences[worst], spread, max(0.1, error), at_most=True)
+    chance = 329 * math.sqrt(share * (1 - share) * (1 / numbers[0] + 1 / numbers[1]))
+    about = f"{worst}; n={numbers[0]:,.0f} and {numbers[1]:,.0f}, sent {sent[0]:.3g} / {sent[1]:.3g}"
+    return Figure(f"{name}: mix, points", differences[worst], about, max(0.1, chance), at_most=True)
 
 
 def kolmogorov_smirnov(name: str, ours: list[str], theirs: list[str], *, scattered: bool) -> Figure:
@@ -640,10 +647,16 @@ TPCC = {
     "new order": r"insert into orders",
     "payment": r"insert into history",
     "order status": r"select o_id,.* from orders where .* order by o_id desc",
-    # Ten times in each, for ten districts.
     "delivery": r"select no_o_id from new_order",
     "stock level": r"select count\(distinct",
 }
+
+
+def updated_item(statement: Statement) -> str | None:
+    text, values = statement
+    if not text.startswith("update stock set"):
+        return None
+    return values[-1 if text.endswith("s_i_id=?") else -2]
 
 
 def orders_entry(references: References) -> Iterator[Figure]:
@@ -665,7 +678,10 @@ def orders_entry(references: References) -> Iterator[Figure]:
             experiment="orders-entry",
             levels=["warehouses=1"],
             classes=TPCC,
-            keys={"an update of stock": parameter(r"update stock set", -2)},
+            keys={"an update of stock": updated_item},
+            logged_seconds=10,
+            # One for each district.
+            per={"delivery": 10},
             theirs=command,
             done=done,
             prepare=[[*program, "prepare", *where, "-T", "1"]],
