@@ -83,6 +83,7 @@ def test_the_experiments_are_listed(cli: Cli) -> None:
         "star-schema",
         "sysbench-oltp",
         "tatp",
+        "voter",
         "web-login",
         "wide-table",
         "ycsb-a",

@@ -30,6 +30,7 @@ SMALL = {
     "smallbank": ("customers=1000",),
     "cache-traces": ("items=100", "cluster=cluster14,cluster26"),
     "star-schema": ("scale=1", "query=q1_1,q4_3"),
+    "voter": (),
     "wide-table": ("rows=1000", "query=urls,urls_of_a_site"),
 }
 """The options for small data of each workload."""

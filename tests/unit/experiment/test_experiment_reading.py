@@ -45,6 +45,7 @@ def test_builtin_experiments() -> None:
         "star-schema",
         "sysbench-oltp",
         "tatp",
+        "voter",
         "web-login",
         "wide-table",
         "ycsb-a",
