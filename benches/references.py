@@ -4,8 +4,8 @@ sysbench on PostgreSQL and MariaDB, go-ycsb on PostgreSQL, go-tpc on MariaDB. Ea
 server, of the same scale, and the same number of connections. Blocks of both sides alternate. The server counts the
 statements; the keys are read from its log. Both sides commit without waiting for the device.
 
-Missing programs are installed: sysbench by apt-get, the others by go. Prints a line for each figure and ends with 1 if
-one misses its target. `--only NAME` picks those whose name contains it. Some thirty minutes.
+It installs missing programs: sysbench by apt-get, go-ycsb and go-tpc by go. Prints one line per result, and ends with
+1 if a result misses its target. `--only NAME` selects benches by name. Takes about thirty minutes.
 """
 
 import json
@@ -55,7 +55,7 @@ GO_TPC = "github.com/pingcap/go-tpc@v1.0.7"
 
 OURS, THEIRS = "ours", "theirs"
 
-# Of the two-sample Kolmogorov-Smirnov test at 1%: the critical value is this times the root of 1/n + 1/m.
+# The critical value of the two-sample Kolmogorov-Smirnov test at 1%, divided by the root of 1/n + 1/m.
 KS_AT_1_PERCENT = 1.628
 MOST_KEYS = 20_000
 
@@ -98,7 +98,7 @@ class Comparison:
     insert: Callable[[Statement], str | None] | None = None
     """The key that a statement inserts, if keys are drawn by how recently they were inserted."""
     used: int = 0
-    """Where the counters of our clients continue."""
+    """The counter at which our clients continue."""
 
 
 class Database:
@@ -122,7 +122,7 @@ class Database:
         raise NotImplementedError
 
     def fresh(self) -> None:
-        """Drop both databases, and make them anew."""
+        """Drop and create both databases."""
         for name in (OURS, THEIRS):
             self.sql(f"drop database if exists {name}")
             self.sql(f"create database {name}")
@@ -425,8 +425,8 @@ def compare(database: Postgresql | Mariadb, comparison: Comparison) -> Iterator[
 def mix(name: str, comparison: Comparison, ours: Counter[str], theirs: Counter[str]) -> Figure:
     """The largest difference between the shares of a class of statements, in points.
 
-    The target is 0.1 point, or as much as chance does in one of a thousand comparisons. Also gives how many statements
-    each side sent for one that is counted.
+    The target is 0.1 point, or the 99.9% bound of chance. Also gives the statements that each side sent per counted
+    statement.
     """
     shares: list[dict[str, float]] = []
     numbers: list[float] = []
@@ -487,7 +487,7 @@ def recency(
 
 
 def ranks(keys: list[str]) -> list[float]:
-    """The popularity ranks of half of the keys, among the other half; keys that it doesn't have are the last."""
+    """The popularity ranks that half of the keys have in the second half; missing keys are last."""
     half = len(keys) // 2
     order = {key: rank for rank, (key, _) in enumerate(Counter(keys[:half]).most_common())}
     return sorted(float(order.get(key, half)) for key in keys[half:])
@@ -604,7 +604,7 @@ def by_go_ycsb(references: References, letter: str) -> Comparison:
     rate = 3_000.0
 
     def command(seconds: float) -> list[str]:
-        # It ends after a number of operations only. Workload E also reserves keys for the inserts of all of them.
+        # It ends after a number of operations only. Workload E also reserves keys for all inserts.
         number = f"operationcount={seconds * rate:.0f}"
         return [str(references.go_ycsb), "run", "pg", *file, *common, "-p", number, "-p", f"threadcount={CLIENTS}"]
 
@@ -694,5 +694,5 @@ ALL = (sysbench_postgresql, sysbench_mariadb, ycsb, orders_entry)
 
 
 if __name__ == "__main__":
-    # Where a server that runs as another user may go.
+    # A directory that a server of another user may enter.
     sys.exit(run(References, ALL, __doc__, "/var/tmp"))

@@ -153,7 +153,7 @@ def test_the_days_of_the_star_schema_are_those_of_the_calendar(star: tuple[sqlit
 
 
 def test_the_queries_of_the_star_schema_are_right(star: tuple[sqlite3.Connection, dict[str, str]]) -> None:
-    """Four of them, one of each flight, computed without SQL."""
+    """The first query of each flight, computed without SQL."""
     database, queries = star
     assert len(queries) == 13
     dates, customers, suppliers, parts = (

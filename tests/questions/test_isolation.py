@@ -7,7 +7,7 @@ from typing import Any
 from conftest import Cli
 from installed_servers import needs_postgresql
 
-# Whoever withdraws from a pair's accounts checks the balance of both. Under snapshot isolation, two may do so at once.
+# A withdrawal checks the balance of both accounts. Under snapshot isolation, two withdrawals may do so at once.
 PAIRS = """
 name = "pairs"
 title = "Withdrawals from pairs of accounts"
