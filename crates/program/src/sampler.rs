@@ -1,6 +1,7 @@
 //! Compiled generators: checked, with precomputed tables, and without allocation per value.
 
 mod identifiers;
+mod json;
 mod probability;
 mod scope;
 mod template;
@@ -110,6 +111,15 @@ enum Kind {
     Format {
         template: Template,
         parts: Box<[Sampler]>,
+    },
+    /// The names are written as JSON, with their colons.
+    Object {
+        names: Box<[String]>,
+        of: Box<[Sampler]>,
+    },
+    List {
+        of: Box<[Sampler]>,
+        count: Option<Box<Sampler>>,
     },
     Now(TimeFormat),
     Time {
@@ -319,6 +329,24 @@ impl Sampler {
                 of: Box::new(Self::compile(of, &format!("{path}.of"), place)?),
                 format: *format,
             },
+            Generator::Object { names, of } => {
+                if names.len() != of.len() {
+                    return wrong("give one name for each generator");
+                }
+                Kind::Object {
+                    names: names.iter().map(|name| json::quoted(name) + ": ").collect(),
+                    of: Self::compile_members(of, path, place)?,
+                }
+            }
+            Generator::List { of, count } => {
+                let count = count
+                    .as_ref()
+                    .map(|count| Self::compile(count, &format!("{path}.count"), place).map(Box::new));
+                Kind::List {
+                    of: Self::compile_members(of, path, place)?,
+                    count: count.transpose()?,
+                }
+            }
             Generator::Now { format } => Kind::Now(*format),
             Generator::Reference { of, stream, row } => {
                 let of = Self::compile(of, &format!("{path}.of"), &mut Place::Row)?;
@@ -331,6 +359,17 @@ impl Sampler {
             },
         };
         Ok(Self(kind))
+    }
+
+    /// The generators of the values in a JSON text. Only there are Booleans not numbers.
+    fn compile_members(of: &[Generator], path: &str, place: &mut Place<'_>) -> Result<Box<[Self]>, PlanError> {
+        let compiled = of.iter().enumerate().map(|(i, each)| match each {
+            Generator::Constant {
+                value: Literal::Boolean(value),
+            } => Ok(Self(Kind::Constant(Owned::Boolean(*value)))),
+            _ => Self::compile(each, &format!("{path}.of[{i}]"), place),
+        });
+        compiled.collect()
     }
 
     /// The value, if the generator is uniform over integers.
@@ -383,6 +422,8 @@ impl Sampler {
             | Kind::Characters { .. }
             | Kind::Words { .. }
             | Kind::Format { .. }
+            | Kind::Object { .. }
+            | Kind::List { .. }
             | Kind::Time { .. }
             | Kind::Now(TimeFormat::Text) => {
                 out.push_text(|text| self.write(scope, text));
@@ -554,6 +595,7 @@ impl Sampler {
                 }
             }
             Kind::Format { template, parts } => template.write(scope, parts, text),
+            Kind::Object { .. } | Kind::List { .. } => self.write_json(scope, text),
             Kind::Time { of, format } => {
                 let time = of.integer(scope);
                 match format {

@@ -17,6 +17,9 @@ class Dialect(Protocol):
     has_transactions: bool
     # The isolation levels that a transaction can choose when it begins.
     isolation_levels: tuple[IsolationLevel, ...]
+    # Maximum number of parameters of a statement; 0 if rows can't be inserted with one. Whether it has COPY.
+    most_parameters: int
+    copies: bool
     # Whether it creates the tables of an experiment, and whether it accepts requests instead of statements.
     has_tables: bool
     has_requests: bool
@@ -60,6 +63,9 @@ class StandardDialect:
     counts_up = True
     has_transactions = True
     isolation_levels: tuple[IsolationLevel, ...] = ()
+    # MySQL's and PostgreSQL's protocols have this limit.
+    most_parameters = 65_535
+    copies = False
     has_tables = True
     has_requests = False
 

@@ -30,6 +30,7 @@ from dbdyno.model.experiment.transactions import (
     Begin,
     Chance,
     Commit,
+    Copy,
     Execute,
     Repeat,
     Request,
@@ -149,10 +150,11 @@ def _parts(generator: BaseModel) -> Iterator[tuple[Location, BaseModel]]:
     """Yield the generators inside a generator, each with its place there."""
     for name in type(generator).model_fields:
         value = getattr(generator, name)
-        places = enumerate(value) if isinstance(value, list) else [(None, value)]
-        for index, item in places:
+        items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+        key = name.rstrip("_")
+        for index, item in [(None, value), *items]:
             if isinstance(item, BaseModel):
-                yield ((name,) if index is None else (name, index)), item
+                yield ((key,) if index is None else (key, index)), item
 
 
 def _beside(definition: Definition) -> Iterator[Invalid]:
@@ -236,6 +238,9 @@ def _step(  # noqa: PLR0912 - one per kind
                 yield from _generator(param, (*where, "params", index), tables, variables)
             variables.update(step.into)
             yield from _steps(step.each, (*where, "each"), tables, variables)
+        case Copy():
+            for name, param in step.columns.items():
+                yield from _generator(param, (*where, "columns", name), tables, variables)
         case Request():
             for name, param in step.params.items():
                 yield from _generator(param, (*where, "params", name), tables, variables)

@@ -75,7 +75,7 @@ def _role(location: tuple[str | int, ...]) -> Role | None:
             return None if key in _LENGTHS else "choice" if key in _WAYS else "load"
         case ("tables", _, key, *_):
             return "load" if key in _AMOUNTS else "choice"
-        case ("transactions", *rest):
+        case ("transactions" | "beside", *rest):
             return "load" if "params" in rest or "weight" in rest or rest[1:] == ["clients"] else "choice"
         case ("system" | "setup" | "prepare" | "timed", *_):
             return "choice"

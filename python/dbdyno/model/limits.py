@@ -19,6 +19,9 @@ HIGHEST_RATE = 10_000_000
 MOST_STAGES = 100
 """Stages of an open loop."""
 
+MOST_VALUES = 100_000
+"""Values of the rows that a step copies."""
+
 MOST_INTERVALS = 100_000
 """Intervals of the timeline of a window."""
 

@@ -5,7 +5,7 @@ use super::session::PostgresqlSession;
 use crate::server::ServerTarget;
 use crate::server::net::block_on;
 use crate::sql_text::quoted;
-use bytes::BufMut as _;
+use bytes::{BufMut as _, BytesMut};
 use dbdyno_engine::Failure;
 use dbdyno_engine::rows::{self, Loaded, Loader, loaded};
 use dbdyno_engine::time_limits::WORK;
@@ -14,7 +14,7 @@ use dbdyno_program::value::{Value, Values};
 use dbdyno_protocol::plan::document::{Load, LoadTable, PrepareMode};
 
 /// Approximate size in bytes of the messages with rows.
-const MESSAGE: usize = 64 * 1024;
+pub(super) const MESSAGE: usize = 64 * 1024;
 
 /// Creates the tables and fills them. Vacuums and analyzes them after the indexes are created, and ends with a
 /// checkpoint.
@@ -50,7 +50,7 @@ impl Loader for PostgresqlSession {
         let mut text = Vec::with_capacity(MESSAGE + 4096);
         let (mut values, mut rows) = (Values::default(), 0);
         while source.next(&mut values)? {
-            line(&values, &mut text);
+            line(values.iter(), &mut text);
             rows += 1;
             if text.len() >= MESSAGE {
                 send(self, &mut text).await?;
@@ -63,20 +63,24 @@ impl Loader for PostgresqlSession {
 }
 
 async fn send(session: &mut PostgresqlSession, text: &mut Vec<u8>) -> Result<(), Failure> {
+    put_rows(text, &mut session.wire().connection.out);
+    session.wire().connection.flush().await
+}
+
+/// Moves rows to a message, if there are any.
+pub(super) fn put_rows(text: &mut Vec<u8>, out: &mut BytesMut) {
     if !text.is_empty() {
-        let out = &mut session.wire().connection.out;
         out.put_u8(b'd');
         out.put_u32(text.len() as u32 + 4);
         out.put_slice(text);
         text.clear();
     }
-    session.wire().connection.flush().await
 }
 
 /// Writes a row in COPY's text format.
-fn line(values: &Values, out: &mut Vec<u8>) {
+pub(super) fn line<'a>(values: impl Iterator<Item = Value<'a>>, out: &mut Vec<u8>) {
     use std::io::Write as _;
-    for (column, value) in values.iter().enumerate() {
+    for (column, value) in values.enumerate() {
         if column > 0 {
             out.push(b'\t');
         }
@@ -133,7 +137,7 @@ mod tests {
             values.push(value);
         }
         let mut out = Vec::new();
-        line(&values, &mut out);
+        line(values.iter(), &mut out);
         assert_eq!(
             String::from_utf8_lossy(&out),
             "-3\t\\N\ta\\tb\\\\c\\nd\t\\\\x00ab\t5e-1\n"

@@ -65,6 +65,8 @@ struct Text {
     numbered: String,
     /// Split at its parameters, to insert values into the text.
     template: Template,
+    /// The number of columns, if it copies rows to the server.
+    copied: Option<usize>,
     /// With its example values inserted, if it has any.
     example: Option<String>,
 }
@@ -88,6 +90,7 @@ impl PostgresqlEngine {
                 prepared: format!("s{number}"),
                 numbered: template.numbered(),
                 template,
+                copied: statement.copied_columns(),
                 example: with_example(statement, &DIALECT),
             }
         };

@@ -2,6 +2,7 @@
 
 use super::DIALECT;
 use super::Text;
+use super::bulk::{MESSAGE, line, put_rows};
 use super::values::{format, read, write};
 use super::wire::{Wire, error, garbled, number, unsayable};
 use crate::server::ServerTarget;
@@ -209,8 +210,12 @@ impl PostgresqlSession {
     #[inline]
     fn ask(&mut self, index: usize, params: &Values, captures: bool) -> Result<(), Failure> {
         let statement = &self.statements[index];
-        check_count(statement.template.parameters(), params.len())?;
         let out = &mut self.wire.connection.out;
+        if let Some(columns) = statement.copied {
+            self.columns = Columns::InResponse;
+            return ask_copy(&statement.statement.sql, columns, params, out);
+        }
+        check_count(statement.template.parameters(), params.len())?;
         match self.prepare {
             PrepareMode::Never => {
                 statement.template.render(params, &DIALECT, &mut self.text);
@@ -261,7 +266,9 @@ impl PostgresqlSession {
 
 impl Session for PostgresqlSession {
     async fn prepare_first(&mut self, count: usize) -> Result<(), Failure> {
-        let first: Vec<usize> = (0..self.statements.len().min(count)).collect();
+        let first = 0..self.statements.len().min(count);
+        // The server parses `copy` at each use.
+        let first: Vec<usize> = first.filter(|index| self.statements[*index].copied.is_none()).collect();
         answered(answer_limit(), self.prepare(&first)).await
     }
 
@@ -389,6 +396,25 @@ impl PostgresqlSession {
         self.wire.connection.flush().await?;
         answered(WORK, self.skip_to_ready()).await
     }
+}
+
+/// Writes the messages that copy rows to the server. If the server refuses the statement, it ignores the rows.
+#[cold]
+fn ask_copy(sql: &str, columns: usize, values: &Values, out: &mut bytes::BytesMut) -> Result<(), Failure> {
+    let rows = values.len() / columns.max(1);
+    check_count(rows * columns, values.len())?;
+    frontend::query(sql, out).map_err(unsayable)?;
+    let mut text = Vec::new();
+    let mut values = values.iter();
+    for _ in 0..rows {
+        line(values.by_ref().take(columns), &mut text);
+        if text.len() >= MESSAGE {
+            put_rows(&mut text, out);
+        }
+    }
+    put_rows(&mut text, out);
+    frontend::copy_done(out);
+    Ok(())
 }
 
 /// Writes the messages after the bind: execute and sync.

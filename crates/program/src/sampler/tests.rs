@@ -66,7 +66,53 @@ fn at_row(generator: &Generator, stream: u64, row: u64) -> Owned {
     owned
 }
 
+#[test]
+fn json_keeps_the_types_of_values() {
+    let text = Generator::Constant {
+        value: Literal::Text("a \"b\" \\ \n ü".into()),
+    };
+    let boolean = Generator::Constant {
+        value: Literal::Boolean(true),
+    };
+    let real = Generator::Constant {
+        value: Literal::Real(0.5),
+    };
+    let null = Generator::Nullable {
+        share: 1.0,
+        of: Box::new(constant(1)),
+    };
+    let list = Generator::List {
+        of: vec![constant(1), boolean],
+        count: Some(Box::new(constant(2))),
+    };
+    let names = ["text", "a \"quoted\" name", "none", "list", "empty"]
+        .map(String::from)
+        .to_vec();
+    let empty = Generator::Object {
+        names: Vec::new(),
+        of: Vec::new(),
+    };
+    let generator = Generator::Object {
+        names,
+        of: vec![text, real, null, list, empty],
+    };
+    let written = texts(&generator, 1).remove(0);
+    let read: serde_json::Value = serde_json::from_str(&written).expect("valid JSON");
+    let expected = serde_json::json!({
+        "text": "a \"b\" \\ \n ü", "a \"quoted\" name": 0.5, "none": null, "list": [1, true, 1, true], "empty": {},
+    });
+    assert_eq!(read, expected, "{written}");
+}
+
 proptest! {
+    #[test]
+    fn any_string_is_valid_json(text in any::<String>()) {
+        let value = Literal::Text(text.clone());
+        let generator = Generator::List { of: vec![Generator::Constant { value }], count: None };
+        let read: Vec<String> = serde_json::from_str(&texts(&generator, 1)[0]).expect("valid JSON");
+        prop_assert_eq!(read, vec![text]);
+    }
+
     #[test]
     fn uniform_stays_in_range(low in any::<i64>(), high in any::<i64>()) {
         prop_assume!(low <= high);

@@ -439,6 +439,29 @@ impl Statement {
         }
     }
 
+    /// The number of columns, if it is PostgreSQL's `copy "table" ("column", …) from stdin`. Its values then
+    /// fill whole rows, without places.
+    pub fn copied_columns(&self) -> Option<usize> {
+        let text = self.sql.trim();
+        let is_copy =
+            |start: &str, end: &str| start.eq_ignore_ascii_case("copy ") && end.eq_ignore_ascii_case(") from stdin");
+        let (start, end) = (text.get(..5)?, text.get(text.len().checked_sub(12)?..)?);
+        if !is_copy(start, end) {
+            return None;
+        }
+        let list = &text[..text.len() - 12];
+        let (mut columns, mut quoted) = (1, false);
+        for one in list.chars().rev() {
+            match one {
+                '"' => quoted = !quoted,
+                ',' if !quoted => columns += 1,
+                '(' if !quoted => return Some(columns),
+                _ => {}
+            }
+        }
+        None
+    }
+
     /// Fails unless `places` are in ascending order and each is a `?` of the text. `path`: of the statement in the plan.
     fn check_places(&self, path: &str) -> Result<(), PlanError> {
         let is_ascending = self.places.is_sorted_by(|one, next| one < next);
@@ -728,6 +751,20 @@ mod tests {
                 problem.starts_with("task.statements[0].places: "),
                 "{places}: {problem}"
             );
+        }
+    }
+
+    #[test]
+    fn a_copy_has_columns() {
+        for (sql, columns) in [
+            (r#"copy "event" ("id", "na,m(e""s", "at") from stdin"#, Some(3)),
+            ("COPY event (id) FROM STDIN", Some(1)),
+            ("copy event from stdin", None),
+            ("select ') from stdin'", None),
+            ("copy", None),
+            ("", None),
+        ] {
+            assert_eq!(Statement::new("x", sql).copied_columns(), columns, "{sql}");
         }
     }
 }

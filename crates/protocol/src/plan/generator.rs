@@ -155,6 +155,21 @@ pub enum Generator {
         /// The parts.
         parts: Vec<Generator>,
     },
+    /// A text in JSON: an object. Numbers, null, Booleans, objects and lists keep their types; other values are strings.
+    Object {
+        /// The names of its members.
+        names: Vec<String>,
+        /// The value of each member.
+        of: Vec<Generator>,
+    },
+    /// A text in JSON: a list, with values as in an object.
+    List {
+        /// The generators of its values, in order.
+        of: Vec<Generator>,
+        /// How often these are repeated, at most a million times; left out: once.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        count: Option<Box<Generator>>,
+    },
     /// The current time.
     Now {
         /// How it is written.
@@ -192,6 +207,8 @@ impl Generator {
         match self {
             Self::Format { parts, .. } => parts.iter_mut().collect(),
             Self::Choice { of, index, .. } => of.iter_mut().chain(index.as_deref_mut()).collect(),
+            Self::List { of, count } => of.iter_mut().chain(count.as_deref_mut()).collect(),
+            Self::Object { of, .. } => of.iter_mut().collect(),
             Self::Nullable { of, .. } | Self::Time { of, .. } => vec![of],
             Self::Reference { row, .. } => vec![row],
             _ => Vec::new(),
@@ -204,6 +221,8 @@ impl Generator {
             Self::Expression { .. } => true,
             Self::Format { parts, .. } => parts.iter().any(Self::has_expression),
             Self::Choice { of, index, .. } => of.iter().chain(index.as_deref()).any(Self::has_expression),
+            Self::List { of, count } => of.iter().chain(count.as_deref()).any(Self::has_expression),
+            Self::Object { of, .. } => of.iter().any(Self::has_expression),
             Self::Nullable { of, .. } | Self::Time { of, .. } => of.has_expression(),
             Self::Reference { row, .. } => row.has_expression(),
             _ => false,

@@ -36,7 +36,7 @@ def _added(encoded: Iterable[str]) -> str:
 def cell_stages(task: TrialTask | None, results: Sequence[TrialResult]) -> list[result.Stage]:
     """Return the stages of a cell over its rounds; empty if the rate doesn't change. Raises HistogramError.
 
-    ``task``: the task of one of its trials.
+    ``task``: the task of a trial.
     """
     planned = task.arrival.stages if task is not None and isinstance(task.arrival, Open) else ()
     merged = merge_stages([each.stages for each in results])

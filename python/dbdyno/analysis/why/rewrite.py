@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from dbdyno.model.plan.fix import Fix
-from dbdyno.model.plan.generators import Format, Generator, Nullable, Reference, Serial
+from dbdyno.model.plan.generators import generator_of_row
 from dbdyno.model.plan.steps import (
     Begin,
     BeginMode,
@@ -177,21 +177,6 @@ def _insert_rows(transaction: Transaction, texts: Sequence[str], count: int) -> 
     one = _inserting_step(transaction.steps, texts)
     if one is None:
         return transaction
-    params = [_row_generator(param, row, count) for row in range(count) for param in one.params]
+    params = [generator_of_row(param, row, count) for row in range(count) for param in one.params]
     made = [replace(one, params=params) if each is one else each for each in transaction.steps]
     return replace(transaction, steps=made)
-
-
-def _row_generator(generator: Generator, row: int, count: int) -> Generator:
-    """Return the generator for one of ``count`` rows of a statement; serial generators use every n-th value."""
-    match generator:
-        case Serial(start=start, step=step):
-            return replace(generator, start=start + row * step, step=step * count)
-        case Reference():
-            # The referenced column stays the same; only the choice of its row changes.
-            return replace(generator, row=_row_generator(generator.row, row, count))
-        case Nullable():
-            return replace(generator, of=_row_generator(generator.of, row, count))
-        case Format():
-            return replace(generator, parts=[_row_generator(each, row, count) for each in generator.parts])
-    return generator

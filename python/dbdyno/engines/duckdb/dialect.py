@@ -32,6 +32,9 @@ SQL = SqlTarget(
 )
 
 
+_TYPES = {"binary": "blob", "jsonb": "json"}
+
+
 class DuckdbDialect(TranspiledDialect):
     """DuckDB."""
 
@@ -41,8 +44,10 @@ class DuckdbDialect(TranspiledDialect):
     counts_up = False
 
     def column_type(self, column: Column) -> str:
-        """Return the experiment's type, or ``blob`` for ``binary``, because DuckDB has no fixed-length bytes."""
-        return "blob" if column.type.name == "binary" else spell(column.type)
+        """Return DuckDB's name of a type: ``blob`` for bytes of a fixed length, an array for a vector."""
+        if column.type.name == "vector":
+            return f"float[{column.type.arguments[0]}]"
+        return _TYPES.get(column.type.name) or spell(column.type)
 
     def create_table(self, name: str, table: Table) -> str:
         """Return the statements that create a table's sequences, then the table."""

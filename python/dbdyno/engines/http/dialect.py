@@ -12,6 +12,7 @@ class HttpDialect(StandardDialect):
     engine = "http"
     counts_up = False
     has_transactions = False
+    most_parameters = 0
     has_tables = False
     has_requests = True
 

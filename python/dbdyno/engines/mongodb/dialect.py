@@ -23,6 +23,8 @@ class MongodbDialect:
     engine = "mongodb"
     counts_up = False
     has_transactions = False
+    most_parameters = 0
+    copies = False
     isolation_levels: tuple[IsolationLevel, ...] = ()
     has_tables = True
     has_requests = False

@@ -43,6 +43,7 @@ class MysqlDialect(TranspiledDialect):
         "blob": "longblob",
         "timestamp": "datetime(6)",
         "uuid": "char(36)",
+        "jsonb": "json",
     }
 
     def __init__(self, definition: Definition, place: str, storage_engine: str | None = None) -> None:

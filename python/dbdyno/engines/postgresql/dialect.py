@@ -40,6 +40,7 @@ class PostgresqlDialect(TranspiledDialect):
     engine = "postgresql"
     target = SQL
     isolation_levels = STANDARD_LEVELS
+    copies = True
 
     _TYPES = {"double": "double precision", "blob": "bytea", "decimal": "numeric"}  # noqa: RUF012
 

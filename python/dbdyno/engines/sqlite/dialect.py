@@ -8,6 +8,7 @@ class SqliteDialect(StandardDialect):
     """SQLite's dialect. It doesn't translate statements, because common statements are written in SQLite's SQL."""
 
     engine = "sqlite"
+    most_parameters = 32_766
 
     # SQLite accepts any type name and derives an affinity from it; for these names it would be wrong. All integer types
     # become "integer", since only a column of exactly that type can be the rowid.
@@ -18,6 +19,9 @@ class SqliteDialect(StandardDialect):
         "date": "text",
         "timestamp": "text",
         "uuid": "text",
+        "json": "text",
+        "jsonb": "text",
+        "vector": "text",
     }
 
     def column_type(self, column: Column) -> str:

@@ -39,6 +39,7 @@ class SqlserverDialect(TranspiledDialect):
 
     engine = "sqlserver"
     target = SQL
+    most_parameters = 2_100
     isolation_levels: tuple[IsolationLevel, ...] = (*STANDARD_LEVELS, "snapshot")
 
     _TYPES = {  # noqa: RUF012
@@ -49,6 +50,8 @@ class SqlserverDialect(TranspiledDialect):
         "boolean": "bit",
         "timestamp": "datetime2",
         "uuid": "uniqueidentifier",
+        "json": "nvarchar(max)",
+        "jsonb": "nvarchar(max)",
         "char": "nchar",
         "varchar": "nvarchar",
     }
@@ -63,6 +66,8 @@ class SqlserverDialect(TranspiledDialect):
     def column_type(self, column: Column) -> str:
         """Return the type with SQL Server's name."""
         if column.type.name in ("char", "varchar") and column.type.arguments[0] > self._LONGEST:
+            return "nvarchar(max)"
+        if column.type.name == "vector":
             return "nvarchar(max)"
         return spell(column.type, self._TYPES.get(column.type.name))
 

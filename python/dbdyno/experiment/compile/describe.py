@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dbdyno.base.text import shortened
 from dbdyno.engines import engine_of
 from dbdyno.model.plan import generators
 from dbdyno.model.plan import steps as plan
@@ -13,6 +14,10 @@ from dbdyno.model.plan.tasks import Beside, LoadTable, Open, Statement, TrialTas
 
 # Maximum number of values of a list that are shown.
 _MOST_SHOWN = 8
+
+# Maximum number of parameters that are shown, and the length at which a statement with more is cut.
+_MOST_PARAMETERS = 60
+_LONGEST = 200
 
 
 @dataclass(frozen=True)
@@ -158,7 +163,9 @@ def _step(step: plan.Step, statements: list[str], engine: str) -> str:  # noqa: 
     match step:
         case plan.Execute():
             text = statements[step.statement]
-            if step.params:
+            if len(step.params) > _MOST_PARAMETERS:
+                text = f"{shortened(text, _LONGEST)}   -- {len(step.params):,} values"
+            elif step.params:
                 text += "   -- " + ", ".join(map(generator_text, step.params))
             return text + (f"   -> {', '.join(step.into)}" if step.into else "")
         case plan.Begin():
@@ -207,6 +214,12 @@ def generator_text(generator: generators.Generator) -> str:  # noqa: PLR0911 - o
             return f"{generator_text(of)} of row {generator_text(row)}"
         case generators.Format(template=template, parts=parts):
             return f"'{template}' of {', '.join(map(generator_text, parts))}"
+        case generators.Object(names=names, of=members):
+            inner = (f"{name}: {generator_text(each)}" for name, each in zip(names, members, strict=True))
+            return f"json {{{', '.join(inner)}}}"
+        case generators.List(of=values, count=count):
+            repeated = "" if count is None else f", {generator_text(count)} times"
+            return f"json [{', '.join(map(generator_text, values))}{repeated}]"
         case generators.Choice(of=chosen, index=index) if index is not None:
             return f"choice {generator_text(index)} of {', '.join(map(generator_text, chosen))}"
         case generators.Choice(of=chosen, weights=weights):

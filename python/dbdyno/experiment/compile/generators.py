@@ -69,7 +69,9 @@ class Columns:
         """Return the generator of a column in some rows of a table."""
         return self.compile(column_fill(row.table.columns[column]), row)
 
-    def compile(self, generator: written.Generator, row: Row | None = None) -> plan.Generator:  # noqa: PLR0911
+    def compile(  # noqa: PLR0911, PLR0912 - one per kind
+        self, generator: written.Generator, row: Row | None = None
+    ) -> plan.Generator:
         """Return the generator of a plan.
 
         ``row``: the rows that it is for; None in a transaction. Raises InputError for a column without sampled values.
@@ -89,6 +91,12 @@ class Columns:
             case written.Format(format=inner):
                 parts = [self.compile(part, row) for part in inner.parts]
                 return plan.Format(template=inner.template, parts=parts)
+            case written.Json(json_=dict() as members):
+                return plan.Object(names=list(members), of=[self.compile(each, row) for each in members.values()])
+            case written.Json(json_=list() as values):
+                return plan.List(of=[self.compile(each, row) for each in values])
+            case written.ListOfValues(list_=inner):
+                return plan.List(of=[self.compile(inner.of, row)], count=self.compile(inner.count, row))
             case written.Pick(pick=pick) if pick.constants is None or pick.index is not None:
                 index = None if pick.index is None else self.compile(pick.index, row)
                 return plan.Choice(

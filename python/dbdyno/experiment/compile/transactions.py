@@ -28,6 +28,7 @@ from dbdyno.model.experiment.transactions import (
     Chance,
     Commit,
     Control,
+    Copy,
     Execute,
     Repeat,
     Request,
@@ -113,6 +114,8 @@ class TransactionCompiler:
         match step:
             case Execute():
                 return [self._execute(step, owner)]
+            case Copy():
+                return [self._copy(step, owner)]
             case Request():
                 return [self._request(step, owner)]
             case Control() if not self._dialect.has_transactions:
@@ -164,6 +167,35 @@ class TransactionCompiler:
             self.statements[statement] = replace(self.statements[statement], analyze=representatives(params))
         each = self._steps(step.each, owner)
         return plan.Execute(statement=statement, params=params, into=list(step.into), each=each)
+
+    def _copy(self, step: Copy, owner: str) -> plan.Step:
+        """Return the step that copies rows: COPY on PostgreSQL, otherwise an insert of several rows."""
+        dialect, values = self._dialect, step.rows * len(step.columns)
+        most = dialect.most_parameters
+        if not most:
+            problem = f"the step `copy` of `{owner}` is not possible on {dialect.engine}"
+            raise InputError(self._place, problem, "limit the step to its `engines`")
+        columns = ", ".join(map(dialect.quote, step.columns))
+        table = f"{dialect.quote(step.copy_)} ({columns})"
+        made = [self._columns.compile(each) for each in step.columns.values()]
+        params = [
+            generators.generator_of_row(each, row, step.rows) if step.rows > 1 else each
+            for row in range(step.rows)
+            for each in made
+        ]
+        name = step.name or f"copy {step.rows:,} row{'s' if step.rows > 1 else ''} into {step.copy_}"
+        if dialect.copies:
+            statement = Statement(name=name, sql=f"copy {table} from stdin")
+        else:
+            if values > most:
+                problem = f"the step `copy` of `{owner}` inserts {values:,} values at once"
+                raise InputError(self._place, problem, f"{dialect.engine} allows {most:,}; copy fewer rows")
+            row = f"({', '.join('?' * len(made))})"
+            text = f"insert into {table} values {', '.join([row] * step.rows)}"  # noqa: S608 - of an experiment
+            places = [at for at, one in enumerate(text.encode()) if one == ord("?")]
+            # A name can contain a question mark.
+            statement = Statement(name=name, sql=text, places=places[-values:])
+        return plan.Execute(statement=self._statement(statement), params=params)
 
     def _request(self, step: Request, owner: str) -> plan.Step:
         if not self._dialect.has_requests:

@@ -24,6 +24,9 @@ NAMES: dict[str, tuple[int, ...]] = {
     "date": (0,),
     "timestamp": (0,),
     "uuid": (0,),
+    "json": (0,),
+    "jsonb": (0,),
+    "vector": (1,),
 }
 
 _ALIASES = {"int": "integer", "int8": "bigint", "int4": "integer", "numeric": "decimal", "bytes": "blob"}

@@ -301,6 +301,29 @@ class Format(Strict):
     format: FormatOf
 
 
+class Json(Strict):
+    """A string with a JSON object of named generators, or a JSON list of generators."""
+
+    json_: Annotated[
+        Annotated[dict[str, "Generator"], Tag("#object")] | Annotated[list["Generator"], Tag("#list")],
+        Field(alias="json"),
+        Discriminator(lambda value: TAG + ("list" if isinstance(value, list) else "object")),
+    ]
+
+
+class ListOf(Strict):
+    """The generator of the values, and their number."""
+
+    of: "Generator"
+    count: "Generator"
+
+
+class ListOfValues(Strict):
+    """A string with a JSON list of values of one generator: an array or a vector."""
+
+    list_: ListOf = Field(alias="list")
+
+
 class Now(Strict):
     """The current time."""
 
@@ -421,9 +444,9 @@ class Next(Strict):
 
 
 _PLAIN_KINDS = (Constant, Null, Variable, Serial, Uniform, Zipf, Gaussian, Text, Words, Pick, Uuid)
-_KINDS = (*_PLAIN_KINDS, Format, Now, Date, Timestamp, Nullable, Expression, Column)
+_KINDS = (*_PLAIN_KINDS, Format, Json, ListOfValues, Now, Date, Timestamp, Nullable, Expression, Column)
 _KINDS_OF_TABLES = (RowOf, Key, Next)
-KINDS: tuple[str, ...] = tuple(next(iter(kind.model_fields)) for kind in (*_KINDS, *_KINDS_OF_TABLES))
+KINDS: tuple[str, ...] = tuple(next(iter(kind.model_fields)).rstrip("_") for kind in (*_KINDS, *_KINDS_OF_TABLES))
 
 
 def _read(value: Any) -> Any:
@@ -444,7 +467,7 @@ def _read(value: Any) -> Any:
 
 def _kind(value: Any) -> str:
     keys = value if isinstance(value, dict) else type(value).model_fields
-    kind: str = next(key for key in keys if key in KINDS)
+    kind: str = next(key for key in keys if key.rstrip("_") in KINDS).rstrip("_")
     return TAG + kind
 
 
@@ -461,6 +484,8 @@ Generator = Annotated[
     | Annotated[Pick, Tag("#pick")]
     | Annotated[Uuid, Tag("#uuid")]
     | Annotated[Format, Tag("#format")]
+    | Annotated[Json, Tag("#json")]
+    | Annotated[ListOfValues, Tag("#list")]
     | Annotated[Now, Tag("#now")]
     | Annotated[Date, Tag("#date")]
     | Annotated[Timestamp, Tag("#timestamp")]

@@ -20,12 +20,12 @@ from dbdyno.model.experiment.requests import RequestParts
 from dbdyno.model.experiment.sql import SqlText
 from dbdyno.model.experiment.strict import Duration, Name, Positive, Share, Strict
 from dbdyno.model.experiment.validation import TAG, nearest, show, wrong
-from dbdyno.model.limits import MOST_REPETITIONS
+from dbdyno.model.limits import MOST_REPETITIONS, MOST_VALUES
 
 # Shortest gap in seconds between two executions beside the clients.
 _SHORTEST_GAP_S = 1e-3
 
-VERBS = ("execute", "request", "begin", "commit", "rollback", "set", "when", "chance", "repeat", "think")
+VERBS = ("execute", "request", "copy", "begin", "commit", "rollback", "set", "when", "chance", "repeat", "think")
 
 
 def _known_engine(name: str, info: ValidationInfo) -> str:
@@ -73,6 +73,25 @@ class Execute(Step):
             if len(self.params) not in readings:
                 problem = f"number of `?` in {show(text)}: {readings[0]}, number of values: {len(self.params)}"
                 raise wrong(problem, "give one value for each `?`", key="params")
+        return self
+
+
+class Copy(Step):
+    """Insert rows into a table on the engine's fastest path. ``columns``: their values."""
+
+    copy_: Name = Field(alias="copy")
+    rows: Annotated[int, Field(ge=1, le=MOST_VALUES)]
+    columns: Annotated[dict[Name, Generator], Field(min_length=1)]
+    name: Name | None = None
+
+    @model_validator(mode="after")
+    def _is_small(self) -> Self:
+        values = self.rows * len(self.columns)
+        if values > MOST_VALUES:
+            problem = f"{self.rows:,} rows of {len(self.columns)} columns are {values:,} values"
+            raise wrong(
+                problem, f"at most {MOST_VALUES:,} fit into a step; copy fewer rows, and `repeat` it", key="rows"
+            )
         return self
 
 
@@ -170,12 +189,13 @@ def _read(value: Any) -> Any:
 
 def _verb(value: Any) -> str:
     keys = value if isinstance(value, dict) else type(value).model_fields
-    verb: str = next(key for key in keys if key in VERBS)
+    verb: str = next(key for key in keys if key.rstrip("_") in VERBS).rstrip("_")
     return TAG + verb
 
 
 AnyStep = Annotated[
     Annotated[Execute, Tag("#execute")]
+    | Annotated[Copy, Tag("#copy")]
     | Annotated[Request, Tag("#request")]
     | Annotated[Begin, Tag("#begin")]
     | Annotated[Commit, Tag("#commit")]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Discriminator
@@ -237,6 +237,24 @@ class Format:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Object:
+    """A JSON object as a string. Numbers, null, Booleans, objects and lists keep their types; others are strings."""
+
+    kind: Literal["object"] = "object"
+    names: Sequence[str]
+    of: Sequence[Generator]
+
+
+@dataclass(frozen=True, kw_only=True)
+class List:
+    """A JSON list as a string. ``count``: how often the values of the generators are repeated; None: once."""
+
+    kind: Literal["list"] = "list"
+    of: Sequence[Generator]
+    count: Generator | None = field(default=None, metadata=OMITTED)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Now:
     """The current time."""
 
@@ -292,6 +310,8 @@ Generator = Annotated[
     | Choice
     | Uuid
     | Format
+    | Object
+    | List
     | Now
     | Time
     | Reference
@@ -299,6 +319,23 @@ Generator = Annotated[
     Discriminator("kind"),
 ]
 """A generator of values."""
+
+
+def generator_of_row(generator: Generator, row: int, count: int) -> Generator:
+    """Return the generator for one of ``count`` rows of a statement; serial generators use every n-th value."""
+    match generator:
+        case Serial(start=start, step=step):
+            return replace(generator, start=start + row * step, step=step * count)
+        case Reference():
+            # The referenced column stays the same; only the choice of its row changes.
+            return replace(generator, row=generator_of_row(generator.row, row, count))
+        case Nullable():
+            return replace(generator, of=generator_of_row(generator.of, row, count))
+        case Format():
+            return replace(generator, parts=[generator_of_row(each, row, count) for each in generator.parts])
+        case Object() | List():
+            return replace(generator, of=[generator_of_row(each, row, count) for each in generator.of])
+    return generator
 
 
 def generators_in(part: Any, *, of_columns: bool = True) -> Iterator[Generator]:
