@@ -290,7 +290,7 @@ def test_a_slow_recorder_delays_no_statement(postgresql: Server) -> None:
         with connected("postgresql", port, autocommit=True) as connection:
             for each in range(number):
                 connection.execute(f"select '{each}{long}'")
-        # Nothing was read from the proxy until now.
+        # Only now are its reports read.
         proxy.stop()
         found = [each for each in reports if each is not None]
         dropped = sum(each[1] for each in found if each[0] == "dropped")

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::TlsAcceptor;
 
-/// Where the server is.
+/// The server's address.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Server {
     /// Its host, or the path of its Unix socket.

@@ -1,4 +1,4 @@
-//! Splits a stream of bytes into the messages of a protocol, without copying those that arrive as a whole.
+//! Splits a stream of bytes into the messages of a protocol, and copies only messages that arrive in parts.
 
 /// The stream contains something else than messages of the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -34,7 +34,7 @@ use tokio::sync::mpsc;
 use tokio::task::LocalSet;
 use tokio_rustls::TlsAcceptor;
 
-/// What to do: read from standard input as one line of JSON.
+/// The proxy's task, which standard input contains as one line of JSON.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Task {
@@ -167,7 +167,7 @@ fn raise_file_limit() {
     }
 }
 
-/// Accepts connections, and hands them to the threads in turn.
+/// Accepts connections, and distributes them evenly over the threads.
 fn hand_out(listener: &TcpListener, lanes: &[mpsc::UnboundedSender<std::net::TcpStream>]) {
     for lane in lanes.iter().cycle() {
         match listener.accept() {

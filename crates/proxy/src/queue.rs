@@ -1,4 +1,4 @@
-//! What was seen: executions of statements, in a queue of bounded size between the connections and the recorder.
+//! Executions of statements, in a queue of bounded size between the connections and the recorder.
 
 use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet};
@@ -7,19 +7,19 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// A statement's text, which several executions share.
+/// A statement that several executions share.
 #[derive(Debug)]
 pub struct Shared {
     number: u64,
     text: Box<[u8]>,
 }
 
-/// The text of an execution.
+/// An execution's statement.
 #[derive(Debug, Clone)]
 pub enum Text {
-    /// Of a prepared statement.
+    /// A prepared statement.
     Shared(Arc<Shared>),
-    /// Of another statement.
+    /// A statement that was sent with its values.
     Own(Box<[u8]>),
     /// Too long to be recorded.
     TooLong,
@@ -63,9 +63,9 @@ pub struct Execution {
     pub error: Option<Box<str>>,
     /// Bytes sent to the client.
     pub bytes: u64,
-    /// The bound parameters; `None` if there are none, or they aren't known.
+    /// The bound parameters, if any are known.
     pub parameters: Option<Vec<Parameter>>,
-    /// Whether a transaction was open afterwards, if the server said so.
+    /// Whether a transaction was open afterwards; `None`: unknown.
     pub open: Option<bool>,
 }
 
@@ -109,7 +109,7 @@ impl Parameter {
             Self::Text(text) => json!(text),
             Self::Integer(value) => json!(value),
             Self::Unsigned(value) => json!(value),
-            // JSON has no infinity.
+            // JSON doesn't have infinity.
             Self::Real(value) if !value.is_finite() => json!(value.to_string()),
             Self::Real(value) => json!(value),
             Self::Boolean(value) => json!(value),
@@ -134,7 +134,7 @@ fn hex(bytes: &[u8]) -> String {
 #[derive(Debug, Default)]
 pub struct Texts {
     known: HashMap<Box<[u8]>, Arc<Shared>>,
-    /// Unused texts are removed when there are this many.
+    /// At this number of statements, unused statements are removed.
     most: usize,
 }
 
@@ -142,7 +142,7 @@ static NUMBERS: AtomicU64 = AtomicU64::new(0);
 const FEWEST: usize = 4096;
 
 impl Texts {
-    /// Returns the text, with one copy for all who use it.
+    /// Returns the only copy of a statement.
     pub fn share(&mut self, text: &[u8]) -> Arc<Shared> {
         if let Some(known) = self.known.get(text) {
             return Arc::clone(known);
@@ -183,7 +183,7 @@ struct Lane {
 const MOST_PROBLEMS: usize = 8;
 
 impl Queue {
-    /// `lanes`: the number of threads; `bytes`: of memory for all of them.
+    /// `lanes`: the number of threads; `bytes`: their memory in total.
     pub fn new(lanes: usize, bytes: usize) -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self {
@@ -243,7 +243,7 @@ impl Queue {
         self.lanes[lane].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes executions as lines of JSON until [`Self::end`], or until nobody reads them.
+    /// Writes executions as lines of JSON until [`Self::end`], or until the reader ends.
     pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
         let mut writer = Writer {
             out,
@@ -276,7 +276,7 @@ impl Queue {
 /// Between two looks at the queue. Waking the writer for each statement would cost more than the statement.
 const INTERVAL: Duration = Duration::from_millis(20);
 
-/// Shared texts that the reader knows; then it is told to forget them.
+/// Maximum number of shared statements that the reader keeps.
 const MOST_KNOWN: usize = 20_000;
 
 const BLOCK: usize = 1 << 16;

@@ -1,4 +1,4 @@
-//! What a connection's parser needs: where executions go, shared texts, and the time.
+//! A connection's access to the queue, to shared statements, and to the time.
 
 use crate::queue::{Execution, Queue, Shared, Texts};
 use std::cell::RefCell;

@@ -22,14 +22,14 @@ pub trait Protocol {
 const BUFFER: usize = 1 << 16;
 
 thread_local! {
-    /// Connections have no buffers of their own, because most of them wait.
+    /// All connections share a buffer, because most connections are idle.
     static SHARED: RefCell<Box<[u8]>> = RefCell::new(vec![0; BUFFER].into());
 }
 
 /// One direction of a connection.
 #[derive(Debug, Default)]
 struct Direction {
-    /// Bytes that the receiver has no room for. Nothing is read until they are sent.
+    /// Bytes that the receiver can't take yet. The sender waits until they are sent.
     waiting: Vec<u8>,
     sent: usize,
     /// Whether the receiver's stream has bytes that it must send.
@@ -41,7 +41,7 @@ struct Direction {
 }
 
 impl Direction {
-    /// Passes on what is there. Returns whether anything happened.
+    /// Passes received bytes on. Returns whether the connection changed.
     fn pass(
         &mut self,
         from: &mut Stream,
@@ -84,7 +84,7 @@ impl Direction {
         })
     }
 
-    /// Sends bytes, as much as the receiver has room for. The others wait.
+    /// Sends bytes, as much as the receiver takes. Further bytes wait.
     fn send(&mut self, mut bytes: &[u8], to: &mut Stream, context: &mut Context<'_>) {
         while !bytes.is_empty() {
             match Pin::new(&mut *to).poll_write(context, bytes) {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -23,6 +24,7 @@ from dbdyno.trace.header import Header
 from dbdyno.trace.values import key_path
 
 _SHOWN_ERRORS = 5
+_NICE = 5
 # Of the columns of a statement's figures.
 _NUMBERS_WIDTH = 70
 _SHORTEST = 20
@@ -107,9 +109,11 @@ def _record_proxy(listen: str, options: CaptureOptions, output: Path) -> Header:
     proxy = ProxyOptions(address, options.keep, options.certificate, options.key)
 
     def listening(at: str) -> None:
-        # Whoever waits for the proxy reads this through a pipe.
+        # A script may wait for this line.
         console.print(f"Listening at {at}. Ctrl-C ends the recording.", soft_wrap=True)
         sys.stdout.flush()
+        # Without an idle CPU, the application and the database keep their speed, and statements are dropped.
+        os.nice(_NICE)
 
     def problem(text: str) -> None:
         console.print(f"! {text}", soft_wrap=True)

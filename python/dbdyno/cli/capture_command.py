@@ -41,7 +41,7 @@ def capture(
     output: Annotated[str, _OUTPUT],
     listen: Annotated[
         str | None,
-        typer.Option("--listen", metavar="ADDRESS", help="Record as a proxy: where the application connects to"),
+        typer.Option("--listen", metavar="ADDRESS", help="Record as a proxy with this address and port"),
     ] = None,
     to: Annotated[
         str | None, typer.Option("--to", metavar="URL", help="The server that the proxy passes connections on to")

@@ -16,7 +16,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
     "Files": ("store", "cache"),
 }
 
-EXAMPLES: Mapping[str, tuple[str, ...]] = {
+EXAMPLES: Mapping[str, tuple[str, str]] = {
     "run": (
         "run pk-lookup --set threads=1,2 --budget 1m",
         "run ./my.toml --system sqlite: --system postgresql: --report my.html",
@@ -54,13 +54,12 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "capture": (
         "capture --listen 127.0.0.1:6543 --to postgresql://host/ -o day.trace",
         "capture --from-log postgresql.csv -o day.trace",
-        "capture --from-statistics postgresql://me@host/shop -o day.trace",
     ),
     "distil": (
         "distil day.trace -o my.sql --system postgresql://me@host/shop",
         "run my.sql --mix --clients 8 --system postgresql://me@host/shop",
     ),
-    "trace convert": ("trace convert day.trace.journal -o day.trace",),
+    "trace convert": ("trace convert day.trace.journal -o day.trace", "trace convert app.trace -o parquet.trace"),
     "trace show": ("trace show day.trace", "trace show day.trace --top 20"),
     "systems": ("systems", "check postgresql:"),
     "check": ("check sqlite:", "check postgresql://me@host/test --allow-writes"),

@@ -33,7 +33,7 @@ from dbdyno.trace.recorded import Recorded
 
 SOURCE = "a proxy"
 
-_INTERVAL_S = 0.5
+_INTERVAL_S = 0.25
 # Statements of one member of the journal.
 _MEMBER = 20_000
 _READ = _PIPE = 1 << 20
@@ -237,7 +237,7 @@ def _create(journal: Path) -> None:
 def convert(journal: Path, output: Path, dropped: int = 0) -> Header:
     """Write a journal as a trace in Parquet, in bounded memory. Raises InputError, ExtraMissing.
 
-    ``dropped``: statements that were dropped besides those that the journal knows.
+    ``dropped``: dropped statements that the journal doesn't know.
     """
     header, texts, batches = read_journal(journal)
     header.dropped += dropped

@@ -10,7 +10,7 @@ class Recorded(NamedTuple):
     """An execution, as it was observed.
 
     ``text``: ``None`` if it is too long to be read. ``size``: bytes sent to the client. ``open``: whether a transaction
-    was open afterwards; ``None``: the statements say so.
+    was open afterwards; ``None``: unknown.
     """
 
     session: int

@@ -1,7 +1,7 @@
 //! The beginning of a connection, until the server has accepted the user.
 //!
 //! The greeting offers compression no longer, because a compressed connection can't be recorded, and TLS only if the
-//! proxy has a certificate. If one side is encrypted and the other isn't, the packets' numbers differ by one.
+//! proxy has a certificate. If only one side is encrypted, the packets' numbers differ by one.
 
 use super::Agreed;
 use crate::connect::{Server, accept};
@@ -21,7 +21,7 @@ const QUERY_ATTRIBUTES: u32 = 1 << 27;
 /// Of MariaDB's own flags.
 const CACHE_METADATA: u32 = 1 << 4;
 
-/// Bytes of a request for TLS, which are also the first ones of a login.
+/// Length of a request for TLS. A login begins with the same bytes.
 const FLAGS: usize = 32;
 
 /// Longer packets don't belong to a login.
@@ -43,7 +43,7 @@ pub async fn begin(
         Err(problem) => return refuse(client, server, problem).await,
     };
     let Some(place) = Place::find(&greeting.body) else {
-        // An error, such as that there are too many connections.
+        // An error, such as too many connections.
         write(&mut client, &greeting).await?;
         client.shutdown().await?;
         return Ok(None);
@@ -140,7 +140,7 @@ async fn encrypt(mut there: Stream, server: &Server, offered: u32, login: &[u8])
     Ok((there, 2))
 }
 
-/// Sends a client the reason why there is no connection.
+/// Sends a client the reason of a refusal.
 async fn refuse<T>(mut client: Stream, server: &Server, problem: String) -> Result<T, Begin> {
     let shown = format!("#08S01dbdyno capture: {}: {problem}", server.place());
     let mut body = vec![0xff];
@@ -157,7 +157,7 @@ fn flags(body: &[u8]) -> u32 {
     body.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes))
 }
 
-/// Where a greeting has its flags: behind the version, the connection's number, and a part of the nonce.
+/// The position of a greeting's flags: behind the version, the connection's number, and a part of the nonce.
 struct Place(usize);
 
 impl Place {

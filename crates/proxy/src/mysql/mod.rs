@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// Packets: a length of three bytes, and a sequence number.
 pub struct Packets;
 
-/// A packet of this length is followed by another one with the same payload.
+/// A packet of this length is continued by the next packet.
 const FULL: usize = 0xff_ff_ff;
 
 impl Framing for Packets {
@@ -99,7 +99,7 @@ struct State {
     reporter: Reporter,
     agreed: Agreed,
     statements: HashMap<u32, Prepared>,
-    /// The last one that was prepared, which MariaDB's clients can execute without its number.
+    /// The last prepared statement, which MariaDB's clients can execute without its number.
     last: Option<u32>,
     requests: VecDeque<Request>,
     awaited: Awaited,
@@ -171,7 +171,7 @@ impl Mysql {
         if read.is_err() || self.state.requests.len() > MOST_REQUESTS {
             self.state.is_over = true;
             self.state.reporter.drop_one();
-            let problem = "the packets of a connection can't be read; the rest of it isn't recorded";
+            let problem = "a connection sends unknown packets; its further statements aren't recorded";
             self.state.reporter.problem(problem.into());
         }
     }
@@ -276,7 +276,7 @@ impl Receiver for Server<'_> {
     fn take(&mut self, packet: Message<'_>) -> Result<(), Garbled> {
         let state = &mut *self.0;
         let continued = std::mem::replace(&mut state.continues.1, packet.length == FULL);
-        // The server reports progress or the end of the connection when nothing was requested.
+        // Progress reports and the end of a connection answer no request.
         if continued || state.requests.is_empty() || packet.body.starts_with(&[0xff, 0xff, 0xff]) {
             return Ok(());
         }

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// What an execution is known by: its text, rows, error, and whether a transaction was open afterwards.
+/// An execution's statement, rows and error, and whether a transaction was open afterwards.
 type Seen = (String, Option<u64>, Option<String>, Option<bool>);
 
 struct Connection {

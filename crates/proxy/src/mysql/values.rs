@@ -43,7 +43,7 @@ fn counted<'a>(body: &mut &'a [u8]) -> Option<&'a [u8]> {
     part(body, size)
 }
 
-/// The text of a query that may have attributes before it.
+/// A query without its attributes.
 pub fn after_attributes(mut body: &[u8]) -> Option<&[u8]> {
     let count = usize::try_from(integer(&mut body)?).ok()?;
     integer(&mut body)?;

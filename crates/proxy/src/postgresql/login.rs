@@ -119,14 +119,14 @@ async fn pass_authentication(client: &mut Stream, there: &mut Stream) -> io::Res
         message.extend_from_slice(&(body.len() as u32 + 4).to_be_bytes());
         message.extend_from_slice(&body);
         client.write_all(&message).await?;
-        // The server's version of the protocol comes first.
+        // The server may send its protocol version first.
         if mark != b'v' {
             return client.flush().await;
         }
     }
 }
 
-/// Sends a client the reason why there is no connection.
+/// Sends a client the reason of a refusal.
 async fn refuse(client: &mut Stream, problem: &str) -> io::Result<()> {
     let mut body = Vec::new();
     for (field, value) in [(b'S', "FATAL"), (b'V', "FATAL"), (b'C', "08006"), (b'M', problem)] {

@@ -163,7 +163,7 @@ impl Postgresql {
         if read.is_err() || self.state.requests.len() > MOST_REQUESTS {
             self.is_garbled = true;
             self.state.reporter.drop_one();
-            let problem = "the messages of a connection can't be read; the rest of it isn't recorded";
+            let problem = "a connection sends unknown messages; its further statements aren't recorded";
             self.state.reporter.problem(problem.into());
         }
     }
@@ -378,7 +378,7 @@ impl State {
         self.mark_end();
     }
 
-    /// A request failed. The server skips the others until the next Sync.
+    /// A request failed. The server skips further requests until the next Sync.
     fn failed(&mut self, code: Option<Box<str>>) {
         match self.requests.front_mut() {
             None | Some(Request::Sync) => return,
@@ -527,7 +527,7 @@ impl State {
     }
 }
 
-/// Executions that wait for ReadyForQuery. In a pipeline without Sync, there may be any number of them.
+/// Executions that wait for ReadyForQuery. A pipeline without Sync has any number of executions.
 const MOST_DONE: usize = 1000;
 
 fn own(body: &[u8], length: usize) -> Text {

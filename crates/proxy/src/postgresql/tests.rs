@@ -3,7 +3,7 @@ use crate::queue::{Queue, Texts};
 use proptest::prelude::*;
 use std::sync::Arc;
 
-/// What an execution is known by: its text, start, end, rows and error.
+/// An execution's statement, start, end, rows and error.
 type Seen = (String, u64, u64, Option<u64>, Option<String>);
 
 struct Connection {

@@ -2,7 +2,7 @@
 
 use crate::queue::Parameter;
 
-/// Days and microseconds are counted from 2000-01-01, which is this many days after 1970-01-01.
+/// Days and microseconds are counted from 2000-01-01: the days since 1970-01-01.
 const EPOCH_DAYS: i64 = 10_957;
 const DAY_US: i64 = 86_400_000_000;
 
