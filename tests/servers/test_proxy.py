@@ -22,6 +22,7 @@ from dbdyno.engines.server.server import Server
 from dbdyno.engines.url import parse_url
 from dbdyno.trace.proxy import Proxy, ProxyOptions, journal_of
 from dbdyno.trace.reading import open_trace
+from test_check_command import lines_of
 
 # Servers are started.
 pytestmark = pytest.mark.slow
@@ -215,18 +216,37 @@ def test_both_sides_may_be_encrypted(make_place: Callable[[str], Place], tmp_pat
         if engine == "postgresql"
         else {"ssl": {"ca": str(here.work / "ca.crt"), "check_hostname": False}}
     )
-    with here.start("server") as server:
-        url = server_url(engine, server, sslmode="verify-ca", sslrootcert=str(here.work / "ca.crt"))
+    plain: dict[str, Any] = {} if engine == "postgresql" else {"ssl_disabled": True}
+    with here.start("server", demanded=False) as server:
         own = ("--tls-certificate", str(here.work / "server.crt"), "--tls-key", str(here.work / "server.key"))
-        with capture(cli, url, *own, "--values", "keep") as (port, _):
-            for options in (encrypted, {} if engine == "postgresql" else {"ssl_disabled": True}):
-                with connected(engine, port, **options) as connection, connection.cursor() as cursor:
-                    cursor.execute("select 'kept value'")
-                    assert cursor.fetchall() == ([("kept value",)] if engine == "postgresql" else (("kept value",),))
-    trace = open_trace(tmp_path / "day.trace")
-    assert trace.header.values == "kept"
-    kept = [values for each in trace.batches for values in each.values if values]
-    assert kept == [["'kept value'"]] * 2
+        for of_server in ({"sslmode": "verify-ca", "sslrootcert": str(here.work / "ca.crt")}, {"sslmode": "disable"}):
+            with capture(cli, server_url(engine, server, **of_server), *own, "--values", "keep") as (port, _):
+                for options in (encrypted, plain):
+                    with connected(engine, port, **options) as connection, connection.cursor() as cursor:
+                        cursor.execute("select '0123', '123', 123")
+                        assert [tuple(each) for each in cursor.fetchall()] == [("0123", "123", 123)]
+            trace = open_trace(tmp_path / "day.trace")
+            assert trace.header.values == "kept"
+            kept = [values for each in trace.batches for values in each.values if values]
+            # A number after `select` may be a flag, which belongs to the statement.
+            assert [each[:2] for each in kept] == [["'0123'", "'123'"]] * 2
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_dbdyno_checks_a_server_through_the_proxy(
+    make_place: Callable[[str], Place], tmp_path: Path, engine: str
+) -> None:
+    here = make_place(engine)
+    cli = Cli(tmp_path)
+    with here.start(None, demanded=False) as server:
+        with capture(cli, server_url(engine, server, sslmode="disable")) as (port, _):
+            # Values of all types in prepared statements, long values, loads, lost connections, errors.
+            lines = lines_of(cli("check", f"{engine}://{here.login}@127.0.0.1:{port}/"))
+        assert len(lines) == len(lines_of(cli("check", f"{engine}://{here.login}@127.0.0.1:{server.port}/")))
+    assert set(lines.values()) == {"ok", "not applicable"}
+    texts = {each[0] for each in recorded(tmp_path / "day.trace")}
+    assert "create table" in texts
+    assert len(texts) > 20
 
 
 @pytest.fixture

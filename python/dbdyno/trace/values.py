@@ -57,7 +57,9 @@ class Values:
                 return self._written("integer" if isinstance(value, int) else "number", repr(value))
             case bytes() | bytearray() | memoryview():
                 return self._written("bytes", bytes(value).hex())
-        return self.of_text(str(value))
+        text = str(value)
+        # Digits may be a string: kept in quotes, they remain one.
+        return self._written("string" if self._key is None else kind_of(text), text)
 
     def of_text(self, text: str) -> str:
         """Write a value that is given as text, such as a parameter in a log. Digits alone are an integer."""
@@ -67,6 +69,8 @@ class Values:
         """Write a literal of a statement."""
         if literal.lower() in _WORDS:
             return literal.lower()
+        if self._key is None:
+            return literal
         content, quoted = literal_content(literal)
         return self._written(kind_of(content) if quoted or _NUMBER.fullmatch(content) else "string", content)
 
