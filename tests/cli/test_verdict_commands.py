@@ -35,7 +35,7 @@ def test_a_system_is_compared_with_itself(cli: Cli, small: Small) -> None:
     assert found["ci95"] == [ratio.low, ratio.high]
     shown = cli("show", document["id"], "--store", "runs.db", "--verbose")
     assert "sqlite:#2" in shown
-    assert "could see" in shown
+    assert "detectable" in shown
 
 
 def test_auto_stops_when_it_knows_enough(cli: Cli, small: Small) -> None:

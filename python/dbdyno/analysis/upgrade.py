@@ -231,10 +231,11 @@ class Upgrade:
             harmed.append("all rows equal")
         return f"{len(of)} statement{'s' * (len(of) != 1)}: {', '.join(harmed)}"
 
-    def lines(self, width: int) -> list[str]:
-        """Return a line for each statement, followed by the lines about it.
+    def lines(self, width: int) -> list[tuple[str | None, str]]:
+        """Return a line for each statement, followed by the lines about it, and then the notes.
 
-        A plan has a separate line if it doesn't fit into ``width`` columns.
+        Each line comes with the name of the statement if it is its first one. A plan has a separate line if it doesn't
+        fit into ``width`` columns.
         """
         rows = [_columns(each) for each in self.statements]
         plain = [row for row, each in zip(rows, self.statements, strict=True) if not each.rejected]
@@ -242,13 +243,13 @@ class Upgrade:
         widths[0] = max((len(row[0]) for row in rows), default=0)
         beside = [_GAP.join(cell.ljust(size) for cell, size in zip(row[:3], widths, strict=True)) for row in rows]
         fits = all(len(f"  {left}{_GAP}{row[3]}") <= width for left, row in zip(beside, rows, strict=True))
-        lines = []
+        lines: list[tuple[str | None, str]] = []
         for each, left, row in zip(self.statements, beside, rows, strict=True):
             apart = not fits and each.change is not None
-            lines.append(f"  {left if apart else _GAP.join([left, row[3]])}".rstrip())
+            lines.append((each.name, f"  {left if apart else _GAP.join([left, row[3]])}".rstrip()))
             below = [row[3], *each.further] if apart else each.further
-            lines += [f"  {'':{widths[0]}}{_GAP}{words}" for words in below]
-        return [*lines, *self.notes]
+            lines += [(None, f"  {'':{widths[0]}}{_GAP}{words}") for words in below]
+        return [*lines, *((None, note) for note in self.notes)]
 
 
 def _columns(statement: StatementUpgrade) -> list[str]:

@@ -210,7 +210,7 @@ def view(compared: Compared, width: int) -> RenderableType:
                     [Text(comparison_ratio(each, several)) for each in made],
                     right=False,
                 ),
-                Column("could see", [Text(comparison_sees(each)) for each in made]),
+                Column("detectable", [Text(comparison_sees(each)) for each in made]),
                 Column("b is", words, right=False, fold=True),
             ],
             width,

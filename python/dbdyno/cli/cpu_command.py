@@ -50,17 +50,17 @@ def count_command(
         typer.Option("--sqlite", metavar="SPEC,…", help="Sources: bundled, a release, a sqlite3.c, a directory"),
     ] = None,
     cflags: Annotated[
-        list[str] | None, typer.Option("--cflags", metavar="OPTIONS", help="A build with these; may be repeated")
+        list[str] | None, typer.Option("--cflags", metavar="OPTIONS", help="Compiler options of a build; repeatable")
     ] = None,
     program: Annotated[
         Path | None, typer.Option("--program", metavar="FILE.c", help="A program to compile with SQLite and count")
     ] = None,
     arguments: Annotated[str, typer.Option("--program-args", metavar="ARGUMENTS", help="Its arguments")] = "",
     own: Annotated[
-        bool, typer.Option("--self", help="Count the worker beside the engine; --margin: exit code 3 above")
+        bool, typer.Option("--self", help="Count the worker's own instructions; --margin: exit code 3 above")
     ] = False,
     seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Seed of all random draws")] = 1,
-    once: Annotated[bool, typer.Option("--once", help="No second count of twice the work")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Don't count twice the work, too")] = False,
     save: Annotated[str | None, typer.Option("--save", metavar="NAME", help="Keep the count under a name")] = None,
     baseline: Annotated[
         str | None, typer.Option("--baseline", metavar="NAME", help="Print the change against a kept count")
@@ -114,7 +114,7 @@ def annotate_command(
     ] = None,
     order: Annotated[str, typer.Option("--order", metavar="hottest|file", help="The order of functions")] = "hottest",
     most: Annotated[
-        int | None, typer.Option("--top", min=1, help="So many functions (10; in the order of the file all)")
+        int | None, typer.Option("--top", min=1, help="Number of functions (10; with --order file all)")
     ] = None,
     html: _Html = None,
     counts: _Counts = None,
@@ -141,7 +141,9 @@ def annotate_command(
     if function is not None:
         functions = [each for each in functions if each.function.name == function]
         if not functions:
-            raise InputError("--function", f"`{function}` cost nothing in {name}", "see the functions without it")
+            raise InputError(
+                "--function", f"`{function}` cost nothing in {name}", "omit `--function` to list all functions"
+            )
     for line in annotated_lines(functions, costs.total, None if order == "file" and not most else most or 10):
         typer.echo(printable(line))
 
@@ -150,7 +152,7 @@ def annotate_command(
 def diff_command(
     before: Annotated[str, typer.Argument(metavar="A", help="A kept count")],
     after: Annotated[str, typer.Argument(metavar="B", help="The count that is compared with it")],
-    most: Annotated[int, typer.Option("--top", min=1, help="So many functions and lines of each")] = 10,
+    most: Annotated[int, typer.Option("--top", min=1, help="Number of functions, and of lines of each")] = 10,
     html: _Html = None,
     counts: _Counts = None,
 ) -> None:

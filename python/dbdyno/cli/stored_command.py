@@ -103,7 +103,7 @@ def history(
     cell: Annotated[
         list[str] | None, typer.Option("--cell", metavar="ID", help="Only this cell; may be repeated")
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="Show the newest so many runs")] = 100,
+    limit: Annotated[int, typer.Option(min=1, help="Number of runs, newest first")] = 100,
     store: StoreOption = None,
     json: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the history's document")] = None,
     report: Annotated[

@@ -232,8 +232,7 @@ def _conclude(done: Upgrade, sides: Sides | None, options: GateOptions, console:
     head = Text.assemble("upgrade  ", (f"{done.file}  {done.old} -> {done.new}", "bold"), f"   {done.counts}")
     console.print(head, soft_wrap=True)
     styles = {each.name: _STYLES.get(each.judgement.verdict, "") for each in done.statements}
-    for line in done.lines(console.width):
-        name = next((each for each in styles if line.startswith(f"  {each} ")), None)
+    for name, line in done.lines(console.width):
         console.print(Text(line, style=styles.get(name or "", "")), soft_wrap=True)
     if gated.advice:
         console.print(gated.advice, soft_wrap=True)

@@ -116,7 +116,7 @@ def _functions(lines: list[str], files: list[str]) -> Iterator[SourceFunction]:
             head, opening = _head(lines, number)
             name = _name(head) if opening is not None else None
             if opening is None or name is None:
-                number = max(number, number if opening is None else opening) + 1
+                number = (number if opening is None else opening) + 1
                 continue
             last = opening
             while last < count and not _ends_body(lines, last, opening):

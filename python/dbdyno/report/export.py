@@ -268,7 +268,7 @@ def _comparisons(document: Document) -> str:
         for names, each in zip(cells, document.comparisons, strict=True)
     ]
     align = [*("---" for _ in heads), "---", "--:", "---"]
-    made = _table([*heads, "ratio [95 %]", "could see", "verdict"], align, rows)
+    made = _table([*heads, "ratio [95 %]", "detectable", "verdict"], align, rows)
     return "\n\n".join([made, *(_plain(note) for note in comparison_notes(document))])
 
 

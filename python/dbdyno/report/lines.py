@@ -291,7 +291,7 @@ def comparison_notes(document: Document) -> list[str]:
         notes.append(f"{tested} comparisons: all intervals hold together with 95 % confidence")
     if tested:
         margin = comparisons[0].margin * 100
-        notes.append(f"smallest relevant change: {margin:.3g} %; could see: the change detected in 80 % of cases")
+        notes.append(f"smallest relevant change: {margin:.3g} %; detectable: the change detected in 80 % of cases")
     if any(each.metric != "throughput" for each in comparisons):
         notes.append(
             "open loops that keep up are compared by their response time (p99): their throughput is the offered rate"

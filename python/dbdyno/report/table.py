@@ -215,7 +215,7 @@ def _comparisons(document: Document, width: int) -> list[RenderableType]:
         [Column(head, [Text(each) for each in values], right=False, fold=True) for head, values in names],
         [
             Column("ratio [95 %]", ratios, right=False),
-            Column("could see", seen),
+            Column("detectable", seen),
             Column("verdict", words, right=False, fold=True),
         ],
         width,

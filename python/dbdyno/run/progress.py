@@ -62,9 +62,8 @@ class Display(Watcher):
             self._progress.stop()
 
     def note(self, text: str) -> None:
-        """Print a note that is not about a trial."""
-        if self._progress is not None:
-            self._update(text)
+        """Show a note that is not about a trial on the progress line; without a terminal, show nothing."""
+        self._update(text)
 
     def loading(self, _cell: Cell) -> None:
         """Show that the tables of a cell are created or copied."""
@@ -92,7 +91,7 @@ class Display(Watcher):
             self._update(f"{self._what} · {rate:,.0f} {self._measure.rate}{self._shares()}{failed}")
 
     def machine(self, number: int, machines: int, event: Interval) -> None:
-        """Show an interval of one load machine, next to the throughput of all machines."""
+        """Remember the throughput of one load machine, to show it next to the throughput of all machines."""
         rate = self._rate(event)
         if rate is not None:
             self._of_machines = {each: self._of_machines.get(each, 0.0) for each in range(machines)} | {number: rate}

@@ -56,7 +56,10 @@ class Picked:
 
 
 def pick(experiment: Experiment, chosen: Chosen, systems: Sequence[SystemSpec], wanted: str | None) -> Picked:
-    """Select the wanted cell, or the first system's last cell, which has the highest load. Raises InputError."""
+    """Select the wanted cell, or the last cell of the first system, as a rule that of the highest load.
+
+    Raises InputError.
+    """
     cells = make_cells(experiment, chosen, systems, refusal).cells
     if wanted is not None:
         named = [cell for cell in cells if cell.id == wanted]
@@ -70,7 +73,7 @@ def pick(experiment: Experiment, chosen: Chosen, systems: Sequence[SystemSpec], 
     taken = candidates[-1]
     if len(cells) == 1:
         return Picked(taken, "")
-    return Picked(taken, f"of {len(cells)} cells, the one asked about is {taken.id}; --cell or --set takes another")
+    return Picked(taken, f"{len(cells)} cells match; this measures {taken.id} (--cell or --set chooses another)")
 
 
 def plan_why(experiment: Experiment, picked: Picked, options: RunOptions, seed: int) -> Why:
@@ -124,7 +127,9 @@ def _check(experiment: Experiment, cell: ResolvedCell) -> None:
     """Raise InputError for a cell that cannot be changed."""
     load, place = cell.definition.load, f"{experiment.place}: {cell.id}"
     if engine_of(cell.system.engine).runs_programs:
-        raise InputError(place, "what a program of one's own waits for cannot be changed", "name a system of dbdyno's")
+        raise InputError(
+            place, "dbdyno can't change what your program waits for", "give a system with a driver of dbdyno"
+        )
     if experiment.head.growth is not None:
         raise InputError(place, "its table grows from trial to trial", "ask about an experiment of one size")
     if load.clients_as == "processes":

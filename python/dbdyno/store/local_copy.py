@@ -99,10 +99,14 @@ class LocalCopyStore(Store):
     def finish_run(self, run_id: str, status: RunStatus, observations: Iterable[Mapping[str, object]] = ()) -> None:
         """Finish the run, see ``Store.finish_run``, and send everything that the store lacks."""
         seen = list(observations)
+
+        def finish(store: Store) -> None:
+            store.finish_run(run_id, status, seen)
+
         if self._copy is None:
-            self._write(run_id, lambda store: store.finish_run(run_id, status, seen))
+            self._write(run_id, finish)
         else:
-            self._copy.finish_run(run_id, status, seen)
+            self._write_locally(self._copy, finish)
         if self._copy is not None and not self._send(run_id):
             self._store.unsent[run_id] = self._unsent_run(run_id)
 
@@ -141,17 +145,21 @@ class LocalCopyStore(Store):
                 return write(self._store)
             except StoreError as error:
                 return self._write_to_copy(run_id, write, error)
+        done = self._write_locally(self._copy, write)
+        if self._copy is not None:
+            self._forward(run_id, write)
+        return done
+
+    def _write_locally(self, copy: Store, write: Callable[[Store], _T]) -> _T:
+        """Write to the local copy. If that fails, continue without it if the store is available."""
         try:
-            done = write(self._copy)
+            return write(copy)
         except StoreError as error:
-            # The local copy can't be written. Continue without it if the store is available.
             if self._error is not None:
                 raise
             self._report(f"{error}; the run continues without a local copy")
             self._remove_copy()
             return write(self._store)
-        self._forward(run_id, write)
-        return done
 
     def _write_to_copy(self, run_id: str, write: Callable[[Store], _T], error: StoreError) -> _T:
         """Write to a new local copy of the run."""

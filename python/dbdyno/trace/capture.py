@@ -31,16 +31,19 @@ def open_log(file: TextIO, place: str, form: str | None, prefix: str | None) -> 
         named = [each for each in engines if form in each.log_forms]
         if not named:
             known = ", ".join(name for each in engines for name in each.log_forms)
-            raise InputError("--log-format", f"`{form}` is not a form of a log", f"give one of {known}")
+            raise InputError("--log-format", f"`{form}` is not a log format", f"give one of {known}")
         engines = named
     problems = []
-    # The engine whose logs are the hardest to mistake comes first.
+    # The logs of an engine with few formats are hard to mistake.
     for engine in sorted(engines, key=lambda each: len(each.log_forms)):
         try:
             return engine, engine.read_log(file, place, form, prefix)
         except InputError as error:
-            problems.append(error)
-    raise problems[-1]
+            problems.append((engine, error))
+    if len(problems) == 1:
+        raise problems[0][1]
+    reasons = "; ".join(f"{engine.title}: {problem.problem}" for engine, problem in problems)
+    raise InputError(place, f"the format of the log isn't recognized ({reasons})", "give `--log-format`")
 
 
 @dataclass(frozen=True)
@@ -62,10 +65,14 @@ def record_logs(paths: Sequence[Path], output: Path, options: LogOptions) -> Hea
         for path in paths:
             with _opened(path, options) as (engine, log):
                 if (engine.name, log.form) != (header.engine, header.source):
-                    raise InputError(str(path), f"a {log.form}, after a {header.source}", "name logs of one kind")
+                    raise InputError(
+                        str(path),
+                        f"its format is {log.form}, and the first log's {header.source}",
+                        "give logs of one format",
+                    )
                 _add(writer, log, fingerprints, values)
         if not header.statements:
-            hint = "see which settings log all statements"
+            hint = 'the page "Your application\'s load" lists the settings that log all statements'
             raise InputError(str(paths[0]), "the log contains no statement", hint)
     return header
 
@@ -76,7 +83,7 @@ def _opened(path: Path, options: LogOptions) -> Iterator[tuple[Engine, Statement
         with path.open(encoding="utf-8", errors="replace") as file:
             yield open_log(file, str(path), options.form, options.prefix)
     except OSError as error:
-        raise InputError(str(path), f"cannot read the log: {reason(error)}", "name a log") from error
+        raise InputError(str(path), f"cannot read the log: {reason(error)}", "give the path of a log file") from error
 
 
 def _add(writer: TraceWriter, log: StatementLog, fingerprints: Fingerprints, values: Values) -> None:

@@ -11,9 +11,10 @@ import numpy
 import pytest
 
 from dbdyno.analysis.findings.factors import cross_cell_findings
-from dbdyno.analysis.measured.cell_pairs import compare_with_baseline
+from dbdyno.analysis.measured.cell_pairs import baseline_pairs
+from dbdyno.analysis.measured.comparisons import judge
 from dbdyno.model.result import Document, Finding
-from dbdyno.stats import MARGIN
+from dbdyno.stats import CONFIDENCE, MARGIN
 from synthetic_cells import cell, some
 
 
@@ -28,7 +29,7 @@ def document(rounds: Sequence[Sequence[float]], *, chain: bool = False, groups: 
 
 
 def with_table(made: Document) -> Document:
-    return replace(made, comparisons=compare_with_baseline(made.cells, MARGIN))
+    return replace(made, comparisons=judge(baseline_pairs(made.cells, CONFIDENCE, ()), MARGIN))
 
 
 def noisy(seed: int, means: Sequence[float], rounds: int, deviation: float) -> list[list[float]]:

@@ -150,8 +150,8 @@ def test_mysql_logs() -> None:
     [
         ("", None, None, "the log is empty"),
         ("hello\n", None, None, "no line begins with the prefix `%m [%p] `"),
-        ("hello\n", "xml", None, "`xml` is not a form of a log; give one of"),
-        (csvlog(), None, "%m", "a csvlog has no prefix; leave it out"),
+        ("hello\n", "xml", None, "`xml` is not a log format; give one of"),
+        (csvlog(), None, "%m", "PostgreSQL: a csvlog has no prefix"),
         ("hello\n", "stderr", "%m ", "it doesn't name the session"),
         ("hello\n", "stderr", "%p %K", "`%K` is unknown"),
     ],

@@ -194,10 +194,13 @@ def test_no_value_of_a_pragma_can_hold_sql(name: str, value: str) -> None:
 
 def test_single_threaded() -> None:
     assert (
-        read_settings({"cflags": "-O2 -DSQLITE_THREADSAFE=0"}, "x").is_single_threaded == "cflags=-DSQLITE_THREADSAFE=0"
+        read_settings({"cflags": "-O2 -DSQLITE_THREADSAFE=0"}, "x").single_threading_setting
+        == "cflags=-DSQLITE_THREADSAFE=0"
     )
-    assert read_settings({"cflags": "-DSQLITE_THREADSAFE=0", "library_threading": 1}, "x").is_single_threaded is None
-    assert read_settings({"config_threading": "multi"}, "x").is_single_threaded is None
+    assert (
+        read_settings({"cflags": "-DSQLITE_THREADSAFE=0", "library_threading": 1}, "x").single_threading_setting is None
+    )
+    assert read_settings({"config_threading": "multi"}, "x").single_threading_setting is None
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 //! The greatest numbers that a plan may hold: beyond them a trial would not end, or not fit into memory.
 //!
-//! The controller has the same limits, in `dbdyno.model.limits`, and names the key of the experiment.
+//! The controller checks the numbers of an experiment against the same limits, and names the key: most of them are in
+//! `dbdyno.model.limits`.
 
 use crate::plan::document::{DeviceTask, Load, Trial};
 use crate::plan::error::PlanError;

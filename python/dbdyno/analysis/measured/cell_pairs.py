@@ -4,21 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from dbdyno.analysis.measured.comparisons import Pair, judge
+from dbdyno.analysis.measured.comparisons import Pair
 from dbdyno.analysis.measured.metrics import gate_metric
 from dbdyno.model.result.cell import Cell
-from dbdyno.model.result.shape import Comparison
-from dbdyno.stats import CONFIDENCE
 
 SIDE, BASELINE, CANDIDATE = "side", "baseline", "candidate"
 """The factor that distinguishes a gate's baseline from its candidate, and its levels. Both share blocks."""
-
-
-def compare_with_baseline(
-    cells: Sequence[Cell], margin: float, confidence: float = CONFIDENCE, questions: Sequence[str] = ()
-) -> list[Comparison]:
-    """Compare cells with their baselines (:func:`baselines`) within blocks. ``margin``: as a share."""
-    return judge(baseline_pairs(cells, confidence, questions), margin)
 
 
 def baseline_pairs(
@@ -42,7 +33,7 @@ def gate_pairs(cells: Sequence[Cell], confidence: float, metric: str | None = No
 def side_pairs(levels: Sequence[Mapping[str, object]]) -> list[tuple[int, int]]:
     """Return index pairs of baseline and candidate cells with the same levels of the other factors.
 
-    If the baseline has a different system, the system may differ too.
+    If no such pair exists, the systems of a pair may differ.
     """
     baseline = {place: dict(own) for place, own in enumerate(levels) if own.get(SIDE) == BASELINE}
     found = []

@@ -53,7 +53,7 @@ class Served(Ready):
         """Return that the server has ended, with its last log messages; ``None`` if it runs."""
         if self.server is None:
             return None
-        ended = self.server.seems_to_end() if lost else not self.server.alive()
+        ended = self.server.ends_soon() if lost else not self.server.alive()
         if not ended:
             return None
         title = self.server.installation.title

@@ -76,8 +76,8 @@ class Server:
         """Whether its main process is running."""
         return self._kept.alive()
 
-    def seems_to_end(self) -> bool:
-        """Whether it has ended or ends within 2 s. Its connections close before its process exits."""
+    def ends_soon(self) -> bool:
+        """Wait up to 2 s for its end; return whether it has ended. Its connections close before its process exits."""
         return not self.alive() or self._kept.wait(_NOTICE_S) is not None
 
     def last_words(self) -> str:

@@ -103,7 +103,7 @@ class Sqlite(Engine):
 
         Connections without a mutex (``open_mutex=nomutex``) are safe, because clients don't share connections.
         """
-        single = _own(settings).is_single_threaded
+        single = _own(settings).single_threading_setting
         if single and clients > 1:
             lost = f"{clients} clients in one process would corrupt its memory"
             problem = f"`{single}` leaves SQLite without any mutex: {lost}"

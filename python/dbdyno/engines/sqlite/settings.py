@@ -160,7 +160,7 @@ class SqliteSettings(Settings):
         return tuple(pair for pair in self.trial_pragmas if pair not in self.file_pragmas)
 
     @property
-    def is_single_threaded(self) -> str | None:
+    def single_threading_setting(self) -> str | None:
         """The setting that makes the library unsafe for several threads, or ``None``."""
         if self.library_threading == 0:
             return "library_threading=0"

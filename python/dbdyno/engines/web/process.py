@@ -46,8 +46,8 @@ class WebProcess:
         """Whether it is running."""
         return self._kept.alive()
 
-    def seems_to_end(self) -> bool:
-        """Whether it has ended or ends within 2 s."""
+    def ends_soon(self) -> bool:
+        """Wait up to 2 s for its end; return whether it has ended."""
         return not self.alive() or self._kept.wait(_NOTICE_S) is not None
 
     def last_words(self) -> str:

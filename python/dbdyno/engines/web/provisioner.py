@@ -42,7 +42,7 @@ class Tiers(Ready):
         if behind is not None:
             return behind
         for process in self.processes:
-            if process.seems_to_end() if lost else not process.alive():
+            if process.ends_soon() if lost else not process.alive():
                 return f"{process.title} ended during the trial: {process.last_words() or 'it wrote nothing'}"
         return None
 

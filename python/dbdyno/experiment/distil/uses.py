@@ -40,7 +40,7 @@ def parse_uses(text: str, engine: str) -> Parsed:
         pieces += [text[start : each.start], f"{VALUE}{number}"]
         start = each.end
     grammar = engine_of(engine).grammar
-    verb = text.split(maxsplit=1)[0].lower()
+    verb = next(iter(text.split(maxsplit=1)), "").lower()
     tree = sql_tree("".join([*pieces, text[start:]]), grammar) if grammar else None
     if tree is None:
         return Parsed(verb, [Use()] * len(places))

@@ -36,7 +36,6 @@ def _check_sent(value: Scalar) -> Scalar:
 
 Sent = Annotated[Scalar, AfterValidator(_check_sent)]
 Range = Annotated[tuple[int, int] | tuple[float, float], PlainValidator(read_range)]
-WholeRange = Annotated[tuple[int, int], PlainValidator(read_whole_range)]
 Characters = Annotated[tuple[int, int], PlainValidator(lambda value: read_length(value, LONGEST_TEXT))]
 WordCount = Annotated[tuple[int, int], PlainValidator(lambda value: read_length(value, MOST_WORDS))]
 

@@ -81,7 +81,9 @@ class Table(Strict):
                 raise wrong(f"unknown column `{column}`", nearest(column, known), key=key)
         if self.primary_key and any(column.primary_key for column in known.values()):
             raise wrong(
-                "the table has two primary keys", "remove `primary_key` here or at the column", key="primary_key"
+                "the table has two primary keys",
+                "remove `primary_key` of the table or of the column",
+                key="primary_key",
             )
         return self
 
@@ -89,7 +91,7 @@ class Table(Strict):
     def _has_rows(self) -> Self:
         if self.per is None:
             if self.count is not None:
-                raise wrong("it requires a table to count by", 'add `per = "TABLE"`, or write `rows`', key="count")
+                raise wrong("`count` requires `per`", 'add `per = "TABLE"`, or write `rows`', key="count")
             if "rows" not in self.model_fields_set:
                 raise wrong("required key", 'add the number of rows, or `per = "TABLE"` and `count`', key="rows")
             return self
@@ -97,7 +99,7 @@ class Table(Strict):
             raise wrong("required key", f"add the number of rows per row of `{self.per}`", key="count")
         for key in ("rows", "parts", "file"):
             if key in self.model_fields_set:
-                problem = f"the rows of this table are made per row of `{self.per}`"
+                problem = f"the rows of this table are generated per row of `{self.per}`"
                 raise wrong(problem, f"remove `{key}`, or `per` and `count`", key=key)
         return self
 

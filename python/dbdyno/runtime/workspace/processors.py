@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 import psutil
 
@@ -18,7 +19,9 @@ def check_processors(wanted: Mapping[str, Sequence[int]], place: str) -> None:
                 known = ", ".join(map(str, allowed))
                 raise InputError(f"{place}: processors.{tier}", f"no CPU {number}", f"available: {known}")
     if wanted and shutil.which("taskset") is None:
-        raise InputError(f"{place}: processors", "taskset is not installed", "install util-linux, or leave it out")
+        raise InputError(
+            f"{place}: processors", "taskset is not installed", "install util-linux, or remove `processors`"
+        )
 
 
 def processors_of(pid: int) -> list[int]:
@@ -48,7 +51,10 @@ def bind_all(pid: int, processors: Sequence[int]) -> None:
         return
     for process in processes:
         try:
-            for thread in process.threads():
-                os.sched_setaffinity(thread.id, processors)
-        except (psutil.NoSuchProcess, ProcessLookupError):
+            threads = process.threads()
+        except psutil.NoSuchProcess:
             continue
+        for thread in threads:
+            # The thread may have ended.
+            with suppress(ProcessLookupError):
+                os.sched_setaffinity(thread.id, processors)
