@@ -23,7 +23,18 @@ TARGET = {"engine": "mongodb", "host": "/s", "port": 1, "database": "d"}
 
 
 # LIKE is SQL's own: the dictionary has no commands for MongoDB. `cpu-cost` says itself that it is for SQL only.
-SQL_ONLY = ("dictionary-search", "cpu-cost", "key-order", "orders-entry", "sysbench-oltp", "tatp", "smallbank")
+SQL_ONLY = (
+    "dictionary-search",
+    "cpu-cost",
+    "key-order",
+    "orders-entry",
+    "smallbank",
+    "star-schema",
+    "sysbench-oltp",
+    "tatp",
+    "voter",
+    "wide-table",
+)
 
 
 @pytest.mark.parametrize("path", [path for path in BUILTIN if not any(name in path for name in SQL_ONLY)])
