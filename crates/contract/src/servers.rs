@@ -53,6 +53,37 @@ pub fn the_first_of_many_rows_is_captured<S: Server>(system: &S) -> Outcome {
     Ok(())
 }
 
+pub fn a_transaction_begins_with_an_isolation_level<S: Server>(system: &S) -> Outcome {
+    let levels = [
+        BeginMode::ReadUncommitted,
+        BeginMode::ReadCommitted,
+        BeginMode::RepeatableRead,
+        BeginMode::Serializable,
+    ];
+    let mut client = system.fresh(PrepareMode::Once)?;
+    let mut other = system.client(PrepareMode::Once)?;
+    for (id, level) in (1..).zip(levels) {
+        client.control(Control::Begin(level))?;
+        client.run(INSERT, &row(id))?;
+        client.control(Control::Rollback)?;
+        client.control(Control::Begin(level))?;
+        client.run(INSERT, &row(id))?;
+        client.control(Control::Commit)?;
+        same!(other.run(ALL, &[])?.returned, id as u64, "{level:?}");
+        // The next transaction has the default again.
+        client.control(Control::Begin(BeginMode::Deferred))?;
+        same!(client.run(ALL, &[])?.returned, id as u64, "{level:?}");
+        client.control(Control::Commit)?;
+    }
+    // Each statement sees what was committed before it.
+    client.control(Control::Begin(BeginMode::ReadCommitted))?;
+    same!(client.run(ALL, &[])?.returned, 4);
+    other.run(INSERT, &row(5))?;
+    same!(client.run(ALL, &[])?.returned, 5);
+    client.control(Control::Commit)?;
+    Ok(())
+}
+
 pub fn a_deadlock_is_recognized<S: Server>(system: &S) -> Outcome {
     let texts = system.texts();
     let update = texts[UPDATE_ONE].as_str();

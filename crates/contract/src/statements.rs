@@ -216,6 +216,12 @@ pub fn statements_are_prepared_ahead_or_named_in_the_error<S: System>(system: &S
     wait(client.0.prepare_all())?;
     client.run(0, &row(1))?;
     same!(client.run(1, &[])?.returned, 1);
+    // A statement beside the load may refer to a table that doesn't exist yet.
+    let mut client = system.client_for(&[&texts[ALL], &texts[WRONG]], PrepareMode::Once)?;
+    wait(client.0.prepare_first(1))?;
+    same!(client.run(0, &[])?.returned, 1);
+    client.run(1, &[]).failure()?;
+    same!(client.run(0, &[])?.returned, 1);
     Ok(())
 }
 

@@ -185,6 +185,7 @@ pub fn server_checks<S: Server>() -> Vec<Check<S>> {
     all.extend(checks!(servers:
         columns_have_the_types_of_the_server,
         the_first_of_many_rows_is_captured,
+        a_transaction_begins_with_an_isolation_level,
         a_deadlock_is_recognized,
         a_statement_that_takes_too_long_is_a_timeout,
         a_statement_that_is_cancelled_is_a_timeout,

@@ -85,10 +85,11 @@ impl System for Http {
 }
 
 /// The common checks that do not apply to HTTP.
-const NOT_HERE: [&str; 4] = [
+const NOT_HERE: [&str; 5] = [
     "a_transaction_commits_or_rolls_back",
     "a_failure_in_a_transaction_is_rolled_back",
     "a_loaded_table_contains_the_generated_values",
+    "a_transaction_begins_with_an_isolation_level",
     "a_deadlock_is_recognized",
 ];
 
