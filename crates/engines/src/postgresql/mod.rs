@@ -6,6 +6,7 @@
 mod bulk;
 mod catalog;
 mod check;
+mod copy_text;
 mod driver;
 mod estimates;
 mod external_access;

@@ -2,7 +2,7 @@
 
 use super::DIALECT;
 use super::Text;
-use super::bulk::{MESSAGE, line, put_rows};
+use super::copy_text::{MESSAGE, line, put_rows};
 use super::values::{format, read, write};
 use super::wire::{Wire, error, garbled, number, unsayable};
 use crate::server::ServerTarget;

@@ -89,7 +89,8 @@ def rate_of(each: Round) -> Rate | None:
 
 def unit_seconds(cell: Cell) -> int:
     """Return the seconds of the unit of time in which a cell's throughput is given."""
-    return 60 if cell.throughput.unit.endswith("/min") else 1
+    unit: str | None = cell.throughput.unit
+    return 60 if (unit or "").endswith("/min") else 1
 
 
 def rates_by_block(cell: Cell) -> Rates:
