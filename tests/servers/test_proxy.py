@@ -320,6 +320,21 @@ def test_a_slow_recorder_delays_no_statement(postgresql: Server) -> None:
         proxy.kill()
 
 
+def test_a_stopped_recorder_loses_statements_and_reports_them(postgresql: Server, tmp_path: Path) -> None:
+    cli = Cli(tmp_path)
+    with capture(cli, server_url("postgresql", postgresql)) as (port, process):
+        process.send_signal(signal.SIGSTOP)
+        with connected("postgresql", port, autocommit=True) as connection:
+            long = "x" * 200_000
+            for each in range(300):
+                connection.execute(f"select '{each}{long}'")
+        process.send_signal(signal.SIGCONT)
+    shown = " ".join(cli("trace", "show", "day.trace").split())
+    found = re.search(r"a proxy, (\d+) statements of 1 session.*! (\d+) statements were dropped", shown)
+    assert found is not None, shown
+    assert int(found[1]) + int(found[2]) == 300
+
+
 def test_what_is_wrong_is_told(postgresql: Server, tmp_path: Path) -> None:
     cli = Cli(tmp_path)
     url = server_url("postgresql", postgresql)

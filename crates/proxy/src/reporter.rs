@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 /// Longer statements are recorded without their text, and longer parameters without their values.
-pub const LONGEST: usize = 1 << 20;
+pub const LONGEST: usize = 1 << 18;
 
 /// Requests of a connection that may wait for an answer. A connection with more isn't recorded.
 pub const MOST_REQUESTS: usize = 100_000;

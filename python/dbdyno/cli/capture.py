@@ -73,6 +73,7 @@ def capture_trace(options: CaptureOptions) -> None:
         header = record_totals(*_totals(options.statistics), output, options.statistics)
     console = Console()
     console.print(f"{output}: {_contents(header)}", soft_wrap=True)
+    _print_dropped(header, console)
     if header.ordered and header.values == "hashed":
         note = f"Values are recorded as keyed hashes. {key_path(output)} has the key: don't share it with the trace."
         console.print(note, soft_wrap=True)
@@ -158,6 +159,11 @@ def _contents(header: Header) -> str:
     return of if header.seconds is None else f"{of} in {figure(header.seconds)} s"
 
 
+def _print_dropped(header: Header, console: Console) -> None:
+    if header.dropped:
+        console.print(f"! {whole(header.dropped)} statements were dropped, because recording was too slow.")
+
+
 def print_trace(file: str, top: int, json_file: Path | None) -> None:
     """Print what a trace contains. Raises InputError, ExtraMissing."""
     from dbdyno.trace.reading import open_trace
@@ -172,8 +178,7 @@ def print_trace(file: str, top: int, json_file: Path | None) -> None:
     kept = "values are kept" if header.values == "kept" else "no values, only keyed hashes"
     if header.ordered:
         console.print(f"Recorded {header.begun}; {whole(summary.transactions)} transactions; {kept}.", soft_wrap=True)
-    if header.dropped:
-        console.print(f"! {whole(header.dropped)} statements were dropped, because recording was too slow.")
+    _print_dropped(header, console)
     total = summary.duration_ns
 
     def share(each: StatementTotals) -> float:

@@ -128,7 +128,8 @@ def _skeleton(made: Fingerprint, literals: Sequence[re.Match[str]]) -> _Skeleton
     places = [at.get((each.start, each.text), -1) if isinstance(each, Literal) else -1 for each in made.values]
     if -1 in places:
         return None
-    fixed = [(index, each[0]) for index, each in enumerate(literals) if index not in places]
+    varying = set(places)
+    fixed = [(index, each[0]) for index, each in enumerate(literals) if index not in varying]
     return _Skeleton(made.text, places, fixed)
 
 
