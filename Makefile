@@ -133,7 +133,7 @@ lint-rust: dev
 	cargo clippy $(WEBAPP_CARGO) --all-targets -- --deny warnings
 
 # The number of prose findings may only fall.
-PROSE_HITS := 1486
+PROSE_HITS := 1481
 
 lint-python: $(TEST_VENV)/.python
 	$(TEST_BIN)/ruff check .

@@ -232,7 +232,7 @@ class Upgrade:
         return f"{len(of)} statement{'s' * (len(of) != 1)}: {', '.join(harmed)}"
 
     def lines(self, width: int) -> list[tuple[str | None, str]]:
-        """Return a line for each statement, followed by the lines about it, and then the notes.
+        """Return the lines of the table: of each statement, about it, and then the notes.
 
         Each line comes with the name of the statement if it is its first one. A plan has a separate line if it doesn't
         fit into ``width`` columns.

@@ -56,7 +56,7 @@ class Picked:
 
 
 def pick(experiment: Experiment, chosen: Chosen, systems: Sequence[SystemSpec], wanted: str | None) -> Picked:
-    """Select the wanted cell, or the last cell of the first system, as a rule that of the highest load.
+    """Select the wanted cell, or the last cell of the first system, usually the cell with the highest load.
 
     Raises InputError.
     """

@@ -102,7 +102,7 @@ pub fn install(api: &Api, always: bool) -> Result<(), Failure> {
         let (Some(attempt), Some(enter), Some(alloc), Some(free)) =
             (below.xMutexTry, below.xMutexEnter, below.xMutexAlloc, below.xMutexFree)
         else {
-            return Err(failed("the SQLite library has no mutexes to observe".into()));
+            return Err(failed("the SQLite library was built without mutexes".into()));
         };
         if !LAYER.load(Ordering::Acquire).is_null() {
             return Err(failed("only one SQLite library of a process can be observed".into()));

@@ -1,7 +1,7 @@
 //! The greatest numbers that a plan may hold: beyond them a trial would not end, or not fit into memory.
 //!
-//! The controller checks the numbers of an experiment against the same limits, and names the key: most of them are in
-//! `dbdyno.model.limits`.
+//! The controller checks the numbers of an experiment against the same limits, mostly in `dbdyno.model.limits`, and
+//! names the key.
 
 use crate::plan::document::{DeviceTask, Load, Trial};
 use crate::plan::error::PlanError;
