@@ -340,7 +340,7 @@ def test_what_is_wrong_is_told(postgresql: Server, tmp_path: Path) -> None:
     url = server_url("postgresql", postgresql)
     options = ("-o", "day.trace", "--listen")
     assert "the proxy can't connect to it" in cli("capture", *options, "0", "--to", "sqlite:x.db", code=2)
-    assert "work_mem: the proxy changes no setting" in cli(
+    assert "work_mem: the proxy can't apply settings" in cli(
         "capture", *options, "0", "--to", f"{url}?work_mem=1MB", code=2
     )
     taken = f"127.0.0.1:{postgresql.port}"

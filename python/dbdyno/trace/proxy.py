@@ -37,7 +37,6 @@ _INTERVAL_S = 0.25
 # Statements of one member of the journal.
 _MEMBER = 20_000
 _READ = _PIPE = 1 << 20
-_LONGEST_START_S = 10.0
 _QUEUE_BYTES = 64 << 20
 
 
@@ -142,7 +141,7 @@ class ProxyRecorder:
         self.dropped = 0
         """Statements that were dropped since the last write."""
         self._written = time.monotonic()
-        self._is_full = False
+        self._write_failed = False
 
     def take(self, report: list[Any] | None) -> None:
         """Take a report of the proxy; ``None``: it has nothing to report."""
@@ -181,10 +180,12 @@ class ProxyRecorder:
         try:
             self._writer.write(batch, dropped, self._process)
         except OSError as error:
-            if not self._is_full:
+            if not self._write_failed:
                 self._observer.problem(f"statements can't be written, and are dropped: {reason(error)}")
-            self._is_full = True
+            self._write_failed = True
             self.dropped += dropped + len(batch)
+        else:
+            self._write_failed = False
 
 
 def journal_of(output: Path) -> Path:
@@ -227,7 +228,7 @@ def _create(journal: Path) -> None:
     try:
         os.close(os.open(journal, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     except FileExistsError:
-        hint = "make a trace of it with `dbdyno trace convert`, or remove it"
+        hint = "convert it with `dbdyno trace convert`, or remove it"
         raise InputError(str(journal), "a recording that has not ended, or was killed", hint) from None
     except OSError as error:
         hint = "give a file in an existing, writable directory"
@@ -255,7 +256,7 @@ def _task(system: SystemSpec, options: ProxyOptions) -> dict[str, Any]:
     settings = engine.read_settings(system.settings, system.name, named=True)
     if settings.parameters:
         hint = "set it in the application"
-        raise InputError(f"{system.name}: {next(iter(settings.parameters))}", "the proxy changes no setting", hint)
+        raise InputError(f"{system.name}: {next(iter(settings.parameters))}", "the proxy can't apply settings", hint)
     host = system.host
     return {
         "listen": options.listen,
