@@ -4,12 +4,17 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Files that may name engines: the registry, the list of modules, and the source of the bundled SQLite.
-const ABOUT_ENGINES: [&str; 3] = [
+/// Files that may name engines: the registry, the list of modules, the source of the bundled SQLite, and the proxy's
+/// choice of a protocol.
+const ABOUT_ENGINES: [&str; 4] = [
     "engines/src/registry.rs",
     "engines/src/lib.rs",
     "worker/src/amalgamation.rs",
+    "proxy/src/lib.rs",
 ];
+
+/// Folders with a folder for each engine or its protocol.
+const WITH_FOLDERS: [&str; 2] = ["engines/src", "proxy/src"];
 
 /// Names of systems that have no folder of that name.
 const PRODUCTS: [&str; 3] = ["mariadb", "ferretdb", "postgres"];
@@ -68,9 +73,10 @@ fn code_outside_the_folders_names_no_engine() {
     let mut wrong = Vec::new();
     for path in found {
         let place = path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
-        let inside = engines
+        let mut folders = WITH_FOLDERS
             .iter()
-            .any(|name| place.starts_with(&format!("engines/src/{name}/")));
+            .flat_map(|folder| engines.iter().map(move |name| format!("{folder}/{name}/")));
+        let inside = folders.any(|folder| place.starts_with(&folder));
         if inside || ABOUT_ENGINES.contains(&place.as_str()) {
             continue;
         }

@@ -13,6 +13,24 @@ use std::sync::Arc;
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::TlsAcceptor;
 
+/// Both sides of a connection.
+pub type Sides = (Stream, Stream);
+
+/// Why a connection could not begin.
+#[derive(Debug)]
+pub enum LoginError {
+    /// The client's connection failed.
+    Client,
+    /// The server refused or failed.
+    Server(String),
+}
+
+impl From<io::Error> for LoginError {
+    fn from(_: io::Error) -> Self {
+        Self::Client
+    }
+}
+
 /// The server's address.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Server {

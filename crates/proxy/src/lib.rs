@@ -13,10 +13,9 @@ mod reporter;
 mod session;
 mod stream;
 
-use connect::Server;
+use connect::{LoginError, Server};
 use mysql::Mysql;
 use postgresql::Postgresql;
-use postgresql::login::Begin;
 use queue::{Queue, Texts};
 use reporter::Reporter;
 use serde::Deserialize;
@@ -223,7 +222,7 @@ async fn connection(gate: Arc<Gate>, lane: usize, texts: Rc<RefCell<Texts>>, str
             Err(failed) => failed,
         },
     };
-    if let Begin::Server(problem) = failed {
+    if let LoginError::Server(problem) = failed {
         reporter.problem(format!("{}: {problem}", server.place()));
     }
 }

@@ -4,8 +4,7 @@
 //! proxy has a certificate. If only one side is encrypted, the packets' numbers differ by one.
 
 use super::Agreed;
-use crate::connect::{Server, accept};
-use crate::postgresql::login::{Begin, Both};
+use crate::connect::{LoginError, Server, Sides, accept};
 use crate::stream::Stream;
 use std::io;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -37,7 +36,7 @@ pub async fn begin(
     mut client: Stream,
     server: &Server,
     acceptor: Option<&TlsAcceptor>,
-) -> Result<Option<(Both, Agreed)>, Begin> {
+) -> Result<Option<(Sides, Agreed)>, LoginError> {
     let (mut there, mut greeting) = match greeted(server).await {
         Ok(begun) => begun,
         Err(problem) => return refuse(client, server, problem).await,
@@ -57,13 +56,13 @@ pub async fn begin(
     let mut login = read(&mut client).await?;
     if login.body.len() == FLAGS && flags(&login.body) & SSL != 0 {
         let Some(acceptor) = acceptor else {
-            return Err(Begin::Client);
+            return Err(LoginError::Client);
         };
         client = accept(acceptor, client).await?;
         login = read(&mut client).await?;
     }
     if login.body.len() < FLAGS {
-        return Err(Begin::Client);
+        return Err(LoginError::Client);
     }
     let wanted = flags(&login.body);
     let wants_own = if wanted & LONG_PASSWORD == 0 {
@@ -141,7 +140,7 @@ async fn encrypt(mut there: Stream, server: &Server, offered: u32, login: &[u8])
 }
 
 /// Sends a client the reason of a refusal.
-async fn refuse<T>(mut client: Stream, server: &Server, problem: String) -> Result<T, Begin> {
+async fn refuse<T>(mut client: Stream, server: &Server, problem: String) -> Result<T, LoginError> {
     let shown = format!("#08S01dbdyno capture: {}: {problem}", server.place());
     let mut body = vec![0xff];
     body.extend_from_slice(&2003_u16.to_le_bytes());
@@ -150,7 +149,7 @@ async fn refuse<T>(mut client: Stream, server: &Server, problem: String) -> Resu
     if write(&mut client, &Packet { number: 0, body }).await.is_ok() {
         let _ = client.shutdown().await;
     }
-    Err(Begin::Server(problem))
+    Err(LoginError::Server(problem))
 }
 
 fn flags(body: &[u8]) -> u32 {

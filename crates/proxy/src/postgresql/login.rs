@@ -1,6 +1,6 @@
 //! The beginning of a connection, until the startup message has been sent.
 
-use crate::connect::{Server, accept};
+use crate::connect::{LoginError, Server, Sides, accept};
 use crate::stream::Stream;
 use std::io;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -13,11 +13,12 @@ const GSS: u32 = 80_877_104;
 /// The server's own limit of a startup message.
 const LONGEST: usize = 10_000;
 
-/// Both sides of a connection.
-pub type Both = (Stream, Stream);
-
 /// Connects a client to the server. Returns `None` for a request to cancel a statement, which has been passed on.
-pub async fn begin(mut client: Stream, server: &Server, acceptor: Option<&TlsAcceptor>) -> Result<Option<Both>, Begin> {
+pub async fn begin(
+    mut client: Stream,
+    server: &Server,
+    acceptor: Option<&TlsAcceptor>,
+) -> Result<Option<Sides>, LoginError> {
     loop {
         let mut head = [0; 8];
         client.read_exact(&mut head).await?;
@@ -25,7 +26,7 @@ pub async fn begin(mut client: Stream, server: &Server, acceptor: Option<&TlsAcc
         let length = u32::from_be_bytes([a, b, c, d]) as usize;
         let code = u32::from_be_bytes(code);
         if !(8..=LONGEST).contains(&length) {
-            return Err(Begin::Client);
+            return Err(LoginError::Client);
         }
         match (code, acceptor) {
             (SSL, Some(acceptor)) if matches!(client, Stream::Tcp(_)) => {
@@ -48,7 +49,7 @@ pub async fn begin(mut client: Stream, server: &Server, acceptor: Option<&TlsAcc
                 let shown = format!("dbdyno capture: {}: {problem}", server.place());
                 // If the client is gone, it doesn't need the reason.
                 let _ = refuse(&mut client, &shown).await;
-                return Err(Begin::Server(problem));
+                return Err(LoginError::Server(problem));
             }
         };
         there.write_all(&message).await?;
@@ -61,21 +62,6 @@ pub async fn begin(mut client: Stream, server: &Server, acceptor: Option<&TlsAcc
             pass_authentication(&mut client, &mut there).await?;
         }
         return Ok(Some((client, there)));
-    }
-}
-
-/// Why a connection could not begin.
-#[derive(Debug)]
-pub enum Begin {
-    /// The client's connection failed.
-    Client,
-    /// The server refused or failed.
-    Server(String),
-}
-
-impl From<io::Error> for Begin {
-    fn from(_: io::Error) -> Self {
-        Self::Client
     }
 }
 
