@@ -165,7 +165,7 @@ def test_a_run_points_to_what_would_prove_its_cause_and_says_so_afterwards(updat
 
 def test_the_last_cell_is_taken_and_another_can_be_named(updates: Cli) -> None:
     out, document = why(updates, "./updates.toml", rounds=1)
-    assert "the one asked about is clients=2" in " ".join(out.split())
+    assert "2 cells match; this measures clients=2" in " ".join(out.split())
     assert document["why"]["cell"] == "clients=2"
     _, document = why(updates, "./updates.toml", "--cell", "clients=1", rounds=1)
     assert document["why"]["cell"] == "clients=1"
