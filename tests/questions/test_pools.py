@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from conftest import Cli
 from installed_servers import needs_postgresql
+from repeated import repeated
 
 # On average, 2.4 requests wait for the database.
 POOL = """
@@ -28,6 +29,7 @@ roles = { pool = "choice" }
 """
 
 
+@repeated
 @needs_postgresql
 def test_3_how_many_connections_does_a_pool_need(server_cli: Cli) -> None:
     """Two are too few for the arrivals; sixteen aren't shown to be better than eight."""

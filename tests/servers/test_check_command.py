@@ -14,7 +14,7 @@ from dbdyno.runtime.worker import ask
 from fresh_data import fresh_data
 from installed_servers import servers
 
-CHECKS = {"sqlite": 14, "postgresql": 26, "mysql": 28}
+CHECKS = {"sqlite": 14, "postgresql": 27, "mysql": 29}
 
 
 def lines_of(out: str) -> dict[str, str]:
