@@ -10,7 +10,7 @@ from repeated import repeated
 POOL = """
 name = "pool"
 title = "How many connections a pool needs"
-rounds = 3
+rounds = 5
 
 [factors]
 pool = [2, 8, 16]
