@@ -1,5 +1,6 @@
 """Carry out a run: its rounds in order. Each trial is stored when it ends."""
 
+import time
 from collections.abc import Collection, Hashable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -354,9 +355,12 @@ def _measure(trials: Sequence[Trial], provisioners: Provisioners, watcher: Watch
                 for trial, system in ready:
                     if trial not in late and record_system_state(trial, system) and not interrupted:
                         _check_data(trial, system, interrupted)
-            for trial, system in ready:
-                if trial in late and not interrupted:
-                    _run_alone(trial, system, watcher, interrupted)
+            for number, (trial, system) in enumerate(each for each in ready if each[0] in late):
+                if interrupted:
+                    break
+                # A trial that waited for others begins now.
+                trial.begun = time.monotonic() if number or len(ready) > len(late) else trial.begun
+                _run_alone(trial, system, watcher, interrupted)
     except InputError:
         # An error of the user is reported at once, not per trial.
         raise

@@ -272,7 +272,7 @@ def _ending(code: int, errors: str, given_up: bool) -> str:
         failed = next((line for line in errors.splitlines() if line.startswith("memory allocation of ")), None)
         if failed is not None:
             return f"the worker ran out of memory ({failed}); use fewer clients, or raise the limit (`ulimit -v`)"
-        late = f"it did not stop within {GRACE_S:g} s of being asked to; the server may have stopped answering"
+        late = f"it did not stop within {GRACE_S:g} s: a statement takes long, or the server doesn't answer"
         why = late if given_up else "by another program, or because the machine ran out of memory"
         return f"the worker was killed by signal {-code} ({why})"
     tail = errors.strip().splitlines()
