@@ -349,18 +349,11 @@ def _measure(trials: Sequence[Trial], provisioners: Provisioners, watcher: Watch
                 if system is not None:
                     ready.append((trial, system))
             plan = trials[0].plan
-            late = [trial for trial in trials if plan.slice_s is None or trial.compiled.cell.id in plan.alone]
-            if ready and plan.slice_s is not None and not late:
-                late = _run_interleaved([trial for trial, _ in ready], plan.slice_s, watcher, interrupted)
-                for trial, system in ready:
-                    if trial not in late and record_system_state(trial, system) and not interrupted:
-                        _check_data(trial, system, interrupted)
-            for number, (trial, system) in enumerate(each for each in ready if each[0] in late):
-                if interrupted:
-                    break
-                # A trial that waited for others begins now.
-                trial.begun = time.monotonic() if number or len(ready) > len(late) else trial.begun
-                _run_alone(trial, system, watcher, interrupted)
+            is_alone = plan.slice_s is None or trials[0].compiled.cell.id in plan.alone
+            if ready and is_alone and not interrupted:
+                _run_alone(*ready[0], watcher, interrupted)
+            elif ready and plan.slice_s is not None and not is_alone:
+                _run_group(ready, plan.slice_s, watcher, interrupted)
     except InputError:
         # An error of the user is reported at once, not per trial.
         raise
@@ -371,6 +364,22 @@ def _measure(trials: Sequence[Trial], provisioners: Provisioners, watcher: Watch
         record_surroundings(trial, system)
         if trial.plan.instructions and not interrupted:
             _count(trial, provisioners, interrupted)
+
+
+def _run_group(
+    ready: Sequence[tuple[Trial, Ready]], slice_s: float, watcher: Watcher, interrupted: Interruption
+) -> None:
+    """Measure trials in slices, and then each trial alone whose transactions take too long for that."""
+    late = _run_interleaved([trial for trial, _ in ready], slice_s, watcher, interrupted)
+    for index, (trial, system) in enumerate(ready):
+        if index not in late and record_system_state(trial, system) and not interrupted:
+            _check_data(trial, system, interrupted)
+    for index in late:
+        if not interrupted:
+            trial, system = ready[index]
+            # It waited for its group.
+            trial.begun = time.monotonic()
+            _run_alone(trial, system, watcher, interrupted)
 
 
 def _run_alone(trial: Trial, system: Ready, watcher: Watcher, interrupted: Interruption) -> None:
@@ -423,10 +432,8 @@ def _prepare_system(trial: Trial, stack: ExitStack, provisioners: Provisioners, 
     return None if trial.error is not None else system
 
 
-def _run_interleaved(
-    trials: Sequence[Trial], slice_s: float, watcher: Watcher, interrupted: Interruption
-) -> list[Trial]:
-    """Measure trials in slices. Return the trials with transactions too long for that; they aren't measured."""
+def _run_interleaved(trials: Sequence[Trial], slice_s: float, watcher: Watcher, interrupted: Interruption) -> list[int]:
+    """Measure trials in slices. Return the numbers of trials with transactions too long for that, unmeasured."""
     # Each round starts on a different CPU.
     cpu = trials[0].block
     for index, trial in enumerate(trials):
@@ -449,12 +456,11 @@ def _run_interleaved(
                 trials[number].failed(received)
             else:
                 record_event(trials[number], received, watcher)
-    late = [trials[number] for number in sorted(workers.late)]
-    for trial in late:
-        plan.alone.add(trial.compiled.cell.id)
-        trial.request = trial.ready_request.with_task(replace(trial.task, interleaving=None))
-        del trial.around["together"]
     for number, trial in enumerate(trials):
-        if number not in workers.late:
+        if number in workers.late:
+            plan.alone.add(trial.compiled.cell.id)
+            trial.request = trial.ready_request.with_task(replace(trial.task, interleaving=None))
+            del trial.around["together"]
+        else:
             time_out(trial, workers.timed_out(number))
-    return late
+    return sorted(workers.late)
