@@ -41,7 +41,7 @@ const KEYS: &str = "\
 const VIEWS: &str = "\
     select case when not pg_table_is_visible(t.oid) then s.nspname end, t.relname, pg_get_viewdef(t.oid) \
     from pg_class t join pg_namespace s on s.oid = t.relnamespace \
-    where t.relkind = 'v' and s.nspname not like 'pg\\_%' and s.nspname <> 'information_schema' order by t.relname";
+    where t.relkind = 'v'";
 
 /// The foreign keys. Those of partitions are copies of their table's.
 const FOREIGN_KEYS: &str = "\
@@ -72,26 +72,19 @@ pub async fn catalog(engine: &PostgresqlEngine, session: &mut PostgresqlSession)
         .next()
         .and_then(|text| text.parse().ok());
     let mut texts: Vec<String> = engine.statements.iter().map(|each| each.numbered.clone()).collect();
-    let mut views = Vec::new();
-    for row in rows(session, VIEWS).await? {
-        if let Ok([schema, Some(name), Some(definition)]) = <[Option<String>; 3]>::try_from(row) {
-            views.push(View {
-                name,
-                schema,
-                definition,
-            });
+    loop {
+        let sql = format!("{VIEWS} {} order by t.relname", asked(&texts));
+        let mut views: Vec<View> = rows(session, &sql).await?.into_iter().filter_map(view).collect();
+        views.retain(|each| !catalog.views.contains(each));
+        let found = named_views(views, &mut texts);
+        if found.is_empty() {
+            break;
         }
+        // Their definitions may name further views.
+        catalog.views.extend(found);
     }
-    catalog.views = named_views(views, &mut texts);
     let named = |table: &str| texts.iter().any(|each| names(each, table));
-    // A server can have many thousands of tables, so it only returns those whose names occur in the statements.
-    let texts = texts.join(" ");
-    // Tables outside the search path only if the statements also contain the name of their schema.
-    let asked = format!(
-        "and s.nspname not like 'pg\\_%' and s.nspname <> 'information_schema' \
-         and strpos(lower({QUOTE}{texts}{QUOTE}), lower(t.relname)) > 0 \
-         and (pg_table_is_visible(t.oid) or strpos(lower({QUOTE}{texts}{QUOTE}), lower(s.nspname)) > 0)"
-    );
+    let asked = asked(&texts);
     let sql = format!(
         "select {SCHEMA}, t.relname, a.attname, format_type(a.atttypid, a.atttypmod), \
          coalesce(to_jsonb(a) ->> 'attgenerated', ''), {COLLATION} {COLUMNS} {asked} order by t.relname, a.attnum"
@@ -167,6 +160,28 @@ pub async fn catalog(engine: &PostgresqlEngine, session: &mut PostgresqlSession)
     let keys = foreign_keys(rows(session, FOREIGN_KEYS).await?);
     catalog.set_foreign_keys(keys, named);
     Ok(catalog)
+}
+
+/// The condition for the tables `t` that these texts name. A server can have many thousands of tables, so it only
+/// returns these: those outside the search path only if the texts also contain the name of their schema `s`.
+fn asked(texts: &[String]) -> String {
+    let texts = texts.join(" ");
+    format!(
+        "and s.nspname not like 'pg\\_%' and s.nspname <> 'information_schema' \
+         and strpos(lower({QUOTE}{texts}{QUOTE}), lower(t.relname)) > 0 \
+         and (pg_table_is_visible(t.oid) or strpos(lower({QUOTE}{texts}{QUOTE}), lower(s.nspname)) > 0)"
+    )
+}
+
+fn view(row: Row) -> Option<View> {
+    match <[Option<String>; 3]>::try_from(row) {
+        Ok([schema, Some(name), Some(definition)]) => Some(View {
+            name,
+            schema,
+            definition,
+        }),
+        _ => None,
+    }
 }
 
 fn foreign_keys(rows: Vec<Row>) -> Vec<ForeignKey> {
