@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -125,6 +126,15 @@ def milliseconds(value: float | None) -> str:
     if 0 < abs(value) < _MICROSECOND:
         return f"{value:.2g}" if abs(value) >= _TENTH_MICROSECOND else f"{value:.6f}".rstrip("0").rstrip(".")
     return f"{value:.3f}" if abs(value) < 1 else _three(value) if value < _THOUSAND else whole(value)
+
+
+_SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+
+
+def parse_duration(text: str) -> float | None:
+    """Return the seconds of a duration with its unit, such as ``500ms``, ``2 s`` or ``1h``; None for another text."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]+)", text)
+    return None if found is None or found[2] not in _SECONDS else float(found[1]) * _SECONDS[found[2]]
 
 
 def duration(seconds: float) -> str:

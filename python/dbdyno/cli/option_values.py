@@ -4,11 +4,11 @@ import re
 from typing import Literal, overload
 
 from dbdyno.base.errors import InputError
+from dbdyno.base.numbers import parse_duration
 from dbdyno.model.limits import MOST_ROUNDS, YEAR_S
 from dbdyno.model.run_options import Design, Interleaving
 
 _DIGITS = len(str(MOST_ROUNDS))
-_UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 _BYTES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 
@@ -39,10 +39,10 @@ def read_duration(text: str | None, option: str) -> float | None:
     """Read ``90``, ``90s``, ``20ms``, ``10m`` or ``1h`` as seconds; None stays None. Raises InputError unless > 0."""
     if text is None:
         return None
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", text)
-    if found is None or found[2] not in ("", *_UNITS) or float(found[1]) <= 0:
+    number = text.strip()
+    seconds = parse_duration(number if number[-1:].isalpha() else f"{number}s")
+    if seconds is None or seconds <= 0:
         raise InputError(option, f"`{text}` is not a duration", "write `20ms`, `90s`, `10m` or `1h`")
-    seconds = float(found[1]) * _UNITS.get(found[2], 1.0)
     if seconds > YEAR_S:
         raise InputError(option, f"`{text}` is longer than a year", "write `20ms`, `90s`, `10m` or `1h`")
     return seconds

@@ -1,11 +1,11 @@
 """The base class of all tables of an experiment file. It rejects unknown keys and values of other types."""
 
-import re
 from collections.abc import Mapping
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo, model_validator
 
+from dbdyno.base.numbers import parse_duration
 from dbdyno.model.experiment.engines import CONTEXT, Engines, read_engine
 from dbdyno.model.experiment.validation import Invalid, from_pydantic, show, without_tags, wrong
 from dbdyno.model.limits import MOST_ROWS, YEAR_S
@@ -70,14 +70,11 @@ def _reach(data: Any, location: tuple[int | str, ...]) -> Any:
 _LARGEST_REAL = 1e300
 
 
-_UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
-
-
 def _read_duration(value: Any) -> float:
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]+)", value) if isinstance(value, str) else None
-    if found is None or found[2] not in _UNITS:
+    seconds = parse_duration(value) if isinstance(value, str) else None
+    if seconds is None:
         raise wrong(f"{show(value)} is not a duration", 'write a number with its unit, such as `"500ms"` or `"2s"`')
-    return float(found[1]) * _UNITS[found[2]]
+    return seconds
 
 
 Duration = Annotated[float, Field(le=YEAR_S), BeforeValidator(_read_duration)]
