@@ -62,10 +62,14 @@ def _beside(definition: Definition, dialect: Dialect, place: str) -> tuple[list[
     left_out: set[str] = set()
     for each in definition.beside:
         if each.include:
+            # The work has statements of its own.
             compiler = TransactionCompiler(definition, dialect, place)
-            made = compiler.beside(each)
-            beside += [] if made is None else [made]
+            steps = compiler.steps(each.steps, each.name)
             left_out |= compiler.left_out
+            if steps:
+                statements = compiler.statements
+                work = Beside(name=each.name, at_s=each.at_s, every_s=each.every, statements=statements, steps=steps)
+                beside.append(work)
     return beside, left_out
 
 

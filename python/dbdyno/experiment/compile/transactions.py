@@ -24,7 +24,6 @@ from dbdyno.model.experiment.sql import ANY
 from dbdyno.model.experiment.transactions import (
     AnyStep,
     Begin,
-    Beside,
     Chance,
     Commit,
     Control,
@@ -38,7 +37,7 @@ from dbdyno.model.experiment.transactions import (
     Transaction,
     When,
 )
-from dbdyno.model.plan import generators, tasks
+from dbdyno.model.plan import generators
 from dbdyno.model.plan import steps as plan
 from dbdyno.model.plan.expression import Call
 from dbdyno.model.plan.tasks import Statement
@@ -82,24 +81,13 @@ class TransactionCompiler:
 
     def transaction(self, transaction: Transaction) -> plan.Transaction:
         """Return the transaction of a plan. Raises InputError for a statement without text for the engine."""
-        made = self._steps(transaction.steps, transaction.name)
+        made = self.steps(transaction.steps, transaction.name)
         return plan.Transaction(
             name=transaction.name, weight=transaction.weight, clients=transaction.clients, steps=made
         )
 
-    def beside(self, beside: Beside) -> tasks.Beside | None:
-        """Return work beside the clients; None if the engine leaves out all its steps.
-
-        The compiler must not be used for anything else, because the work has statements of its own.
-        """
-        made = self._steps(beside.steps, beside.name)
-        if not made:
-            return None
-        return tasks.Beside(
-            name=beside.name, at_s=beside.at_s, every_s=beside.every, statements=self.statements, steps=made
-        )
-
-    def _steps(self, steps: Iterable[AnyStep], owner: str) -> list[plan.Step]:
+    def steps(self, steps: Iterable[AnyStep], owner: str) -> list[plan.Step]:
+        """Return the steps that the engine executes. ``owner``: the name of their transaction or work."""
         return [made for step in steps if self._applies(step) for made in self._step(step, owner)]
 
     def _applies(self, step: AnyStep) -> bool:
@@ -129,12 +117,12 @@ class TransactionCompiler:
             case Set():
                 return [plan.Set(variable=step.set, value=self._columns.compile(step.value), once=step.once)]
             case When():
-                then, otherwise = self._steps(step.then, owner), self._steps(step.otherwise, owner)
+                then, otherwise = self.steps(step.then, owner), self.steps(step.otherwise, owner)
                 return [_when(step.when, then, otherwise)]
             case Chance():
-                return [plan.Chance(probability=step.chance, then=self._steps(step.then, owner))]
+                return [plan.Chance(probability=step.chance, then=self.steps(step.then, owner))]
             case Repeat():
-                inner = self._steps(step.steps, owner)
+                inner = self.steps(step.steps, owner)
                 # Omit a loop with one iteration, so that a factor's level 1 has no overhead.
                 if step.repeat == 1:
                     return inner
@@ -165,7 +153,7 @@ class TransactionCompiler:
         if self._estimates and self.statements[statement].analyze is None:
             # If the statement is used several times, use the first representative values.
             self.statements[statement] = replace(self.statements[statement], analyze=representatives(params))
-        each = self._steps(step.each, owner)
+        each = self.steps(step.each, owner)
         return plan.Execute(statement=statement, params=params, into=list(step.into), each=each)
 
     def _copy(self, step: Copy, owner: str) -> plan.Step:
