@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dbdyno.analysis.measured.metrics import unit_seconds
+from dbdyno.analysis.measured.metrics import counted_unit, unit_seconds
 from dbdyno.base.numbers import level
 from dbdyno.model.result.cell import Cell
 from dbdyno.model.result.shape import Document
@@ -106,7 +106,7 @@ def _throughput(cells: list[tuple[Cell, dict[str, str]]]) -> Iterator[Family]:
     interval = Family("dbdyno_throughput_ci95_per_second", "The 95 % interval of the throughput.", "per_second")
     for cell, labels in cells:
         # "lookups/s" without "/s", which is part of the metric's name.
-        counted = labels | {"counted": cell.throughput.unit.removesuffix("/s").removesuffix("/min")}
+        counted = labels | {"counted": counted_unit(cell)}
         seconds = unit_seconds(cell)
         mean.add(counted, cell.throughput.mean and cell.throughput.mean / seconds)
         for bound, value in zip(("low", "high"), cell.throughput.ci95 or (), strict=False):

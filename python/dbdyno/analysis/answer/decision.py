@@ -13,6 +13,7 @@ from dbdyno.analysis.answer.short import AS_IT_IS, Levels, named
 from dbdyno.analysis.answer.words import listed, offered_rate
 from dbdyno.analysis.measured.metrics import (
     ANSWERS,
+    counted_unit,
     done,
     failing,
     keeps_up,
@@ -43,7 +44,7 @@ def describe_problems(cell: Cell, name: str, findings: Sequence[Finding]) -> lis
     share = failing(cell)
     if share:
         message = _message(cell)
-        what = cell.throughput.unit.removesuffix("/s").removesuffix("/min")
+        what = counted_unit(cell)
         parts.append(f"{percent(share)} of {what} fail" + (f' ("{message}")' if message else ""))
     waits = shown_times(cell.latency_ms)
     if waits and (waits.max or 0.0) >= _SLOW_MS:

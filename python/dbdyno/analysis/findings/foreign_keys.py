@@ -70,12 +70,9 @@ def unenforced_foreign_key(material: Material) -> Iterator[Finding]:
             if tables:
                 found.setdefault((cell.system.name, statement.sql), (statement, tables, []))[2].append(cell.id)
     for (_, sql), (statement, tables, cells) in found.items():
-        text = (
-            f"`{shown(statement)}` is measured with foreign_keys=off, SQLite's default. With foreign keys on, it would "
-        )
-        text += (
-            f"also search {' and '.join(tables)}, which lack an index for that: measure with `--set foreign_keys=on`."
-        )
+        text = f"`{shown(statement)}` is measured with foreign_keys=off, SQLite's default. With foreign keys on, it "
+        text += f"would also search {' and '.join(tables)}, which lack an index for that: "
+        text += "measure with `--set foreign_keys=on`."
         yield unenforced_foreign_key.found(text, cells, {"statement": sql, "tables": tables})
 
 

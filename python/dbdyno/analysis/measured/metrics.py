@@ -93,6 +93,11 @@ def unit_seconds(cell: Cell) -> int:
     return 60 if (unit or "").endswith("/min") else 1
 
 
+def counted_unit(cell: Cell) -> str:
+    """Return what a cell's throughput counts, such as "lookups"."""
+    return cell.throughput.unit.removesuffix("/s").removesuffix("/min")
+
+
 def rates_by_block(cell: Cell) -> Rates:
     """Return the throughput by block."""
     return merged(_rates(cell), windows_of(cell), merged_rate)
