@@ -52,29 +52,47 @@ def run(cli: Cli, system: str, prepare: str) -> None:
         assert trial["error"] is None, cell["id"]
         assert trial["ok"] == 20
         assert trial["rows_changed"] == 20 * cell["factors"]["batch"]
-    kind = "copy" if system == "postgresql:" else "insert"
+    kind = "copy" if system in ("postgresql:", URL) else "insert"
     assert [each["sql"][: len(kind)] for cell in document["cells"] for each in cell["statements"]] == [kind, kind]
 
 
-@needs_postgresql
+COPYING = [pytest.param("postgresql:", marks=needs_postgresql), pytest.param(URL, marks=needs_duckdb)]
+
+
+@pytest.mark.parametrize("system", COPYING)
 @pytest.mark.parametrize("prepare", ["once", "per-transaction", "never"])
-def test_postgresql_copies(server_cli: Cli, prepare: str) -> None:
-    run(server_cli, "postgresql:", prepare)
+def test_engines_copy(server_cli: Cli, system: str, prepare: str) -> None:
+    run(server_cli, system, prepare)
 
 
-@pytest.mark.parametrize("system", [pytest.param("mysql:", marks=needs_mysql), pytest.param(URL, marks=needs_duckdb)])
-def test_other_engines_insert(server_cli: Cli, system: str) -> None:
-    run(server_cli, system, "once")
+@needs_mysql
+def test_other_engines_insert(server_cli: Cli) -> None:
+    run(server_cli, "mysql:", "once")
 
 
-@needs_postgresql
-def test_a_failed_copy_is_a_failed_transaction(server_cli: Cli) -> None:
+@pytest.mark.parametrize("system", COPYING)
+def test_a_failed_copy_is_a_failed_transaction(server_cli: Cli, system: str) -> None:
     text = EXPERIMENT.replace('{ next = "event.id" }', "7").partition("[[check]]")[0]
     file = server_cli.write("events.toml", text)
-    document = server_cli.run(file, "--system", "postgresql:", "--set", "batch=2", code=1)
+    document = server_cli.run(file, "--system", system, "--set", "batch=2", code=1)
     (trial,) = document["cells"][0]["rounds"]
     assert trial["failed"] == {"constraint": 20}
-    assert "duplicate key" in trial["failures"]["constraint"]
+    assert "duplicate key" in trial["failures"]["constraint"].lower()
+
+
+@needs_duckdb
+def test_a_refused_row_leaves_none_of_a_copy(server_cli: Cli) -> None:
+    # One row of two is refused in half of the copies.
+    text = EXPERIMENT.replace("amount = { nullable = { share = 1, of = 2.5 } }", 'amount = { pick = ["1", "x"] }')
+    text = text.replace("clients = 2\nstop = { transactions = 10 }", "clients = 1\nstop = { transactions = 100 }")
+    pairs = "select id // 2 from event group by 1 having count(*) = 2"
+    sql = f"select count(*) from event where id > 5 and id // 2 not in ({pairs})"
+    text = f'{text.partition("[[check]]")[0]}[[check]]\nname = "rows come in pairs"\nsql = "{sql}"\nequals = 0\n'
+    document = server_cli.run(server_cli.write("events.toml", text), "--system", URL, "--set", "batch=2")
+    (trial,) = document["cells"][0]["rounds"]
+    assert trial["error"] is None
+    assert trial["failed"]["other"] > 0
+    assert trial["ok"] > 0
 
 
 @pytest.mark.parametrize(

@@ -239,7 +239,7 @@ fn check_values(trial: &Trial, programs: &Programs) -> Result<(), PlanError> {
             continue;
         };
         let (given, places) = (params.len(), trial.statements[*statement].places.len());
-        if given != places && trial.statements[*statement].copied_columns().is_none() {
+        if given != places && trial.statements[*statement].copied().is_none() {
             let problem = format!(
                 "the statement has {places} places, but a step gives {given} values; list the byte offset of each `?`"
             );

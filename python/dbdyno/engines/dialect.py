@@ -17,8 +17,9 @@ class Dialect(Protocol):
     has_transactions: bool
     # The isolation levels that a transaction can choose when it begins.
     isolation_levels: tuple[IsolationLevel, ...]
-    # Maximum number of parameters of a statement; 0 if rows can't be inserted with one. Whether it has COPY.
+    # Maximum number of parameters of a statement; 0 if rows can't be inserted with one.
     most_parameters: int
+    # Whether `copy … from stdin` inserts rows.
     copies: bool
     # Whether it creates the tables of an experiment, and whether it accepts requests instead of statements.
     has_tables: bool

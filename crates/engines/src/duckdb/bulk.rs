@@ -58,57 +58,74 @@ pub fn in_memory(path: &str) -> bool {
 
 fn fill(api: &Api, session: &DuckdbSession, table: &LoadTable, seed: u64) -> Result<u64, Failure> {
     let mut source = RowSource::of(table, seed)?;
-    let name = text_for_c(&table.name)?;
-    let mut appender = Appender {
-        api,
-        handle: null_mut(),
-    };
-    // SAFETY: the connection is open.
-    let made = unsafe {
-        (api.appender_create)(
-            session.connection(),
-            std::ptr::null(),
-            name.as_ptr(),
-            &raw mut appender.handle,
-        )
-    };
-    appender.check(made)?;
-    for column in &table.columns {
-        let name = text_for_c(&column.name)?;
-        // SAFETY: the appender exists.
-        appender.check(unsafe { (api.appender_add_column)(appender.handle, name.as_ptr()) })?;
-    }
+    let columns = table.columns.iter().map(|column| column.name.as_str());
+    let appender = Appender::open(api, session.connection(), &table.name, columns)?;
     let (mut values, mut rows) = (Values::default(), 0);
     while source.next(&mut values)? {
-        for value in values.iter() {
-            // SAFETY: the appender exists, and it copies strings and blobs.
-            let state = unsafe {
-                match value {
-                    Value::Null => (api.append_null)(appender.handle),
-                    Value::Integer(v) => (api.append_int64)(appender.handle, v),
-                    Value::Real(v) => (api.append_double)(appender.handle, v),
-                    Value::Text(v) => (api.append_varchar_length)(appender.handle, v.as_ptr().cast(), v.len() as u64),
-                    Value::Bytes(v) => (api.append_blob)(appender.handle, v.as_ptr().cast(), v.len() as u64),
-                }
-            };
-            appender.check(state)?;
-        }
-        // SAFETY: as above.
-        appender.check(unsafe { (api.appender_end_row)(appender.handle) })?;
+        appender.append(values.iter())?;
         rows += 1;
     }
-    // SAFETY: as above.
-    appender.check(unsafe { (api.appender_close)(appender.handle) })?;
+    appender.close()?;
     Ok(rows)
 }
 
-/// An appender, destroyed on drop.
-struct Appender<'a> {
+/// Appends rows to a table. Destroyed on drop.
+pub(super) struct Appender<'a> {
     api: &'a Api,
     handle: Handle,
 }
 
-impl Appender<'_> {
+impl<'a> Appender<'a> {
+    /// Opens an appender to these columns of a table. Other columns get their defaults.
+    pub(super) fn open<'b>(
+        api: &'a Api,
+        connection: Handle,
+        table: &str,
+        columns: impl Iterator<Item = &'b str>,
+    ) -> Result<Self, Failure> {
+        let mut appender = Self {
+            api,
+            handle: null_mut(),
+        };
+        let table = text_for_c(table)?;
+        // SAFETY: the connection is open.
+        let made =
+            unsafe { (api.appender_create)(connection, std::ptr::null(), table.as_ptr(), &raw mut appender.handle) };
+        appender.check(made)?;
+        for column in columns {
+            let column = text_for_c(column)?;
+            // SAFETY: the appender exists.
+            appender.check(unsafe { (api.appender_add_column)(appender.handle, column.as_ptr()) })?;
+        }
+        Ok(appender)
+    }
+
+    /// Appends a row.
+    pub(super) fn append<'b>(&self, row: impl Iterator<Item = Value<'b>>) -> Result<(), Failure> {
+        let api = self.api;
+        for value in row {
+            // SAFETY: the appender exists, and it copies strings and blobs.
+            let state = unsafe {
+                match value {
+                    Value::Null => (api.append_null)(self.handle),
+                    Value::Integer(v) => (api.append_int64)(self.handle, v),
+                    Value::Real(v) => (api.append_double)(self.handle, v),
+                    Value::Text(v) => (api.append_varchar_length)(self.handle, v.as_ptr().cast(), v.len() as u64),
+                    Value::Bytes(v) => (api.append_blob)(self.handle, v.as_ptr().cast(), v.len() as u64),
+                }
+            };
+            self.check(state)?;
+        }
+        // SAFETY: as above.
+        self.check(unsafe { (api.appender_end_row)(self.handle) })
+    }
+
+    /// Writes the rows to the table. Otherwise, rows may be missing.
+    pub(super) fn close(self) -> Result<(), Failure> {
+        // SAFETY: the appender exists.
+        self.check(unsafe { (self.api.appender_close)(self.handle) })
+    }
+
     fn check(&self, state: i32) -> Result<(), Failure> {
         if state == OK {
             return Ok(());

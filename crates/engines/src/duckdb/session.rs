@@ -1,13 +1,14 @@
 //! One connection to a DuckDB database.
 
 use super::api::{Api, Handle, OK};
+use super::bulk::Appender;
 use super::result::Answer;
 use super::{DIALECT, Database, confinement, text_for_c, text_of};
 use crate::external_access::DENIED;
 use crate::sql_text::{Template, check_parameters};
 use dbdyno_engine::{Capture, Control, Failure, Marks, Rows, Session, check_count};
 use dbdyno_program::value::{Value, Values};
-use dbdyno_protocol::plan::document::{FailureKind, PrepareMode, Statement};
+use dbdyno_protocol::plan::document::{Copied, FailureKind, PrepareMode, Statement};
 use std::ptr::null_mut;
 use std::sync::Arc;
 use std::task::Poll;
@@ -19,6 +20,8 @@ pub struct DuckdbSession {
     connection: Handle,
     statements: Arc<[Statement]>,
     prepared: Vec<Handle>,
+    /// The target of each statement that copies rows.
+    copied: Vec<Option<Copied>>,
     /// The statements split at their parameters, used if values are inserted into the text.
     templates: Vec<Template>,
     prepare: PrepareMode,
@@ -65,6 +68,7 @@ impl DuckdbSession {
             connection,
             statements: Arc::clone(statements),
             prepared: vec![null_mut(); statements.len()],
+            copied: statements.iter().map(Statement::copied).collect(),
             templates,
             prepare,
             text: String::new(),
@@ -268,6 +272,27 @@ impl DuckdbSession {
         Ok(Rows { returned, changed: 0 })
     }
 
+    /// Appends all rows, or none if one is refused: the appender keeps at least 100,000 rows until it is closed.
+    fn append(&self, copied: &Copied, params: &Values) -> Result<Rows, Failure> {
+        let appender = Appender::open(
+            self.api(),
+            self.connection,
+            &copied.table,
+            copied.columns.iter().map(String::as_str),
+        )?;
+        let width = copied.columns.len();
+        let changed = params.len() / width;
+        let mut values = params.iter();
+        for _ in 0..changed {
+            appender.append(values.by_ref().take(width))?;
+        }
+        appender.close()?;
+        Ok(Rows {
+            returned: 0,
+            changed: changed as u64,
+        })
+    }
+
     fn run_statement(
         &mut self,
         index: usize,
@@ -275,6 +300,9 @@ impl DuckdbSession {
         capture: Capture<'_>,
         marks: &mut Marks,
     ) -> Result<Rows, Failure> {
+        if let Some(copied) = &self.copied[index] {
+            return self.append(copied, params);
+        }
         let statement = self.prepared[index];
         if !statement.is_null() {
             self.bind(statement, params)?;
@@ -333,7 +361,7 @@ impl DuckdbSession {
 impl Session for DuckdbSession {
     async fn prepare_first(&mut self, count: usize) -> Result<(), Failure> {
         for index in 0..self.statements.len().min(count) {
-            if self.prepared[index].is_null() {
+            if self.prepared[index].is_null() && self.copied[index].is_none() {
                 self.prepared[index] = self.prepare_statement(index)?;
             }
         }

@@ -91,7 +91,7 @@ impl PostgresqlEngine {
                 prepared: format!("s{number}"),
                 numbered: template.numbered(),
                 template,
-                copied: statement.copied_columns(),
+                copied: statement.copied().map(|copied| copied.columns.len()),
                 example: with_example(statement, &DIALECT),
             }
         };

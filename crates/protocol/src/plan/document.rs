@@ -439,27 +439,24 @@ impl Statement {
         }
     }
 
-    /// The number of columns, if it is PostgreSQL's `copy "table" ("column", …) from stdin`. Its values then
-    /// fill whole rows, without places.
-    pub fn copied_columns(&self) -> Option<usize> {
-        let text = self.sql.trim();
-        let is_copy =
-            |start: &str, end: &str| start.eq_ignore_ascii_case("copy ") && end.eq_ignore_ascii_case(") from stdin");
-        let (start, end) = (text.get(..5)?, text.get(text.len().checked_sub(12)?..)?);
-        if !is_copy(start, end) {
+    /// The table and the columns, if it is `copy "table" ("column", …) from stdin`. Its values then fill whole rows,
+    /// without places.
+    pub fn copied(&self) -> Option<Copied> {
+        let (verb, rest) = self.sql.trim().split_at_checked(5)?;
+        let (table, mut rest) = first_name(rest)?;
+        if !verb.eq_ignore_ascii_case("copy ") {
             return None;
         }
-        let list = &text[..text.len() - 12];
-        let (mut columns, mut quoted) = (1, false);
-        for one in list.chars().rev() {
-            match one {
-                '"' => quoted = !quoted,
-                ',' if !quoted => columns += 1,
-                '(' if !quoted => return Some(columns),
-                _ => {}
-            }
+        let mut columns = Vec::new();
+        while let Some(list) = rest.strip_prefix(if columns.is_empty() { '(' } else { ',' }) {
+            let (column, after) = first_name(list)?;
+            columns.push(column);
+            rest = after;
         }
-        None
+        let source = rest.strip_prefix(')')?.trim();
+        source
+            .eq_ignore_ascii_case("from stdin")
+            .then_some(Copied { table, columns })
     }
 
     /// Fails unless `places` are in ascending order and each is a `?` of the text. `path`: of the statement in the plan.
@@ -471,6 +468,34 @@ impl Statement {
         }
         let problem = "give the byte offset of each `?` that is a parameter, in ascending order";
         Err(PlanError::invalid(format!("{path}.places"), problem))
+    }
+}
+
+/// The target of a statement that copies rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Copied {
+    /// The table's name, without quotes.
+    pub table: String,
+    /// The columns' names, without quotes; at least one.
+    pub columns: Vec<String>,
+}
+
+/// Splits a text after its first name, which may be in double quotes, and after the white space that follows.
+fn first_name(text: &str) -> Option<(String, &str)> {
+    let text = text.trim_start();
+    let Some(quoted) = text.strip_prefix('"') else {
+        let (name, rest) = text.split_at(text.find(|one: char| one.is_whitespace() || "(),".contains(one))?);
+        return (!name.is_empty()).then(|| (name.to_owned(), rest.trim_start()));
+    };
+    let (mut name, mut rest) = (String::new(), quoted);
+    loop {
+        let (part, after) = rest.split_once('"')?;
+        name.push_str(part);
+        match after.strip_prefix('"') {
+            Some(next) => rest = next,
+            None => return Some((name, after.trim_start())),
+        }
+        name.push('"');
     }
 }
 
@@ -755,16 +780,34 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_has_columns() {
-        for (sql, columns) in [
-            (r#"copy "event" ("id", "na,m(e""s", "at") from stdin"#, Some(3)),
-            ("COPY event (id) FROM STDIN", Some(1)),
-            ("copy event from stdin", None),
-            ("select ') from stdin'", None),
-            ("copy", None),
-            ("", None),
+    fn a_copy_has_a_table_and_columns() {
+        for (sql, table, columns) in [
+            (
+                r#"copy "e""v" ("id", "na,m(e""s", "at") from stdin"#,
+                r#"e"v"#,
+                &["id", r#"na,m(e"s"#, "at"][..],
+            ),
+            ("COPY event(id) FROM STDIN", "event", &["id"]),
         ] {
-            assert_eq!(Statement::new("x", sql).copied_columns(), columns, "{sql}");
+            let copied = Statement::new("x", sql).copied().unwrap();
+            assert_eq!(
+                (
+                    copied.table.as_str(),
+                    copied.columns.iter().map(String::as_str).collect()
+                ),
+                (table, columns.to_vec())
+            );
+        }
+        for sql in [
+            "copy event from stdin",
+            "copy event () from stdin",
+            "copy event (id) to stdin",
+            "copy \"event (id) from stdin",
+            "select ') from stdin'",
+            "copy",
+            "",
+        ] {
+            assert_eq!(Statement::new("x", sql).copied(), None, "{sql}");
         }
     }
 }

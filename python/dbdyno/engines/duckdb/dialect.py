@@ -40,6 +40,7 @@ class DuckdbDialect(TranspiledDialect):
 
     engine = "duckdb"
     target = SQL
+    copies = True
     # Loaded rows bring their own keys; a sequence provides the keys of later rows.
     counts_up = False
 

@@ -157,7 +157,7 @@ class TransactionCompiler:
         return plan.Execute(statement=statement, params=params, into=list(step.into), each=each)
 
     def _copy(self, step: Copy, owner: str) -> plan.Step:
-        """Return the step that copies rows: COPY on PostgreSQL, otherwise an insert of several rows."""
+        """Return the step that copies rows: with `copy` if the engine has it, otherwise an insert of several rows."""
         dialect, values = self._dialect, step.rows * len(step.columns)
         most = dialect.most_parameters
         if not most:
