@@ -74,6 +74,7 @@ def test_the_experiments_are_listed(cli: Cli) -> None:
         "cpu-cost",
         "dictionary-search",
         "key-order",
+        "linkbench",
         "orders-entry",
         "pk-lookup",
         "pk-update",

@@ -27,6 +27,7 @@ SMALL = {
     **{f"ycsb-{letter}": ("records=1000",) for letter in "abcdef"},
     "sysbench-oltp": ("rows=1000",),
     "tatp": ("subscribers=1000",),
+    "linkbench": ("nodes=1000",),
     "smallbank": ("customers=1000",),
     "cache-traces": ("items=100", "cluster=cluster14,cluster26"),
     "star-schema": ("scale=1", "query=q1_1,q4_3"),
@@ -59,7 +60,7 @@ def test_each_workload_runs(cli: Cli, name: str) -> None:
 
 
 @needs_postgresql
-@pytest.mark.parametrize("name", ["ycsb-d", "tatp", "smallbank"])
+@pytest.mark.parametrize("name", ["ycsb-d", "tatp", "smallbank", "linkbench"])
 def test_workloads_run_on_a_server(server_cli: Cli, name: str) -> None:
     for trial in trials(run(server_cli, name, *SMALL[name], "clients=2", system="postgresql:")):
         assert trial["error"] is None
@@ -107,6 +108,15 @@ def test_each_violated_condition_of_orders_is_found(cli: Cli) -> None:
         cli.write("wrong.toml", text.replace(right, wrong, 1).replace("{ seconds = 0.1 }", "{ transactions = 100 }"))
         (trial,) = trials(cli.run("./wrong.toml", "--rounds", "1", "--set", "clients=1", code=1))
         assert trial["error"].startswith(f"the check `{check}` failed: expected 0")
+
+
+def test_a_wrong_count_of_links_is_found(cli: Cli) -> None:
+    cli("init", "links.toml", "--template", "linkbench")
+    text, _ = shortened((cli.directory / "links.toml").read_text())
+    text = text.replace("count = counttable.count + 1", "count = counttable.count + 2")
+    options = ("--rounds", "1", "--set", "clients=1", "--set", "nodes=1000")
+    (trial,) = trials(cli.run(cli.write("links.toml", text), *options, code=1))
+    assert trial["error"].startswith("the check `the counts are those of visible links` failed: expected 0")
 
 
 def test_overdrawn_savings_are_found(cli: Cli) -> None:

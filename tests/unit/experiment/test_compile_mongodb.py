@@ -27,6 +27,7 @@ SQL_ONLY = (
     "dictionary-search",
     "cpu-cost",
     "key-order",
+    "linkbench",
     "orders-entry",
     "smallbank",
     "star-schema",

@@ -36,6 +36,7 @@ def test_builtin_experiments() -> None:
         "cpu-cost",
         "dictionary-search",
         "key-order",
+        "linkbench",
         "orders-entry",
         "pk-lookup",
         "pk-update",
