@@ -246,3 +246,22 @@ def test_sizes_are_numbers_in_a_session_of_mysql_and_as_written_elsewhere() -> N
     as_they_are = {"a": "1M", "b": "16k", "c": "2G"} | plain
     assert engine_of("mysql").read_settings(written, "x", named=False).parameters == as_they_are
     assert engine_of("postgresql").read_settings(written, "x", named=True).parameters == as_they_are
+
+
+@pytest.mark.parametrize(
+    ("choice", "text"),
+    [
+        ("{ pick = [{ uniform = [1, 2] }, 7] }", "choice(uniform(low 1, high 2), 7)"),
+        (
+            "{ pick = { values = [{ uniform = [1, 2] }, 7], weights = [1, 7] } }",
+            "choice(12.5% uniform(low 1, high 2), 87.5% 7)",
+        ),
+        (
+            f"{{ pick = [{{ text = 2 }}, {', '.join(map(str, range(20)))}] }}",
+            "choice(text(min 2, max 2), 0, 1, 2, 3, 4, 5, … 19 (21 values))",
+        ),
+    ],
+)
+def test_choices_are_described(choice: str, text: str) -> None:
+    (cell,) = compiled(steps(f"{{ set = 'n', value = {choice} }}"), "sqlite:")
+    assert describe(cell).transactions[0].lines == (f"n = {text}",)

@@ -223,8 +223,8 @@ def generator_text(generator: generators.Generator) -> str:  # noqa: PLR0911 - o
         case generators.Choice(of=chosen, index=index) if index is not None:
             return f"choice {generator_text(index)} of {', '.join(map(generator_text, chosen))}"
         case generators.Choice(of=chosen, weights=weights):
-            shares = zip(chosen, [1.0] * len(chosen) if weights is None else weights, strict=True)
-            return f"choice({', '.join(f'{weight:g} of {generator_text(each)}' for each, weight in shares)})"
+            shares = [f"{weight / sum(weights) * 100:.3g}% " for weight in weights] if weights else [""] * len(chosen)
+            return f"choice({_value([f'{s}{generator_text(v)}' for s, v in zip(shares, chosen, strict=True)])})"
         case generators.Time(of=of, format=form):
             return f"{form}({generator_text(of)})"
         case generators.Nullable(share=share, of=of):
