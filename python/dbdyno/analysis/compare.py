@@ -144,7 +144,7 @@ def _noise_of(pair: Pair, earlier: Earlier) -> RunNoise:
 
 
 def _is_short(cell: Cell) -> bool:
-    return any((each.elapsed_s or 0.0) < SHORTEST_S for each in done(cell))
+    return any((round_.elapsed_s or 0.0) < SHORTEST_S for round_ in done(cell))
 
 
 def _of_two_runs(noise: RunNoise, experiment: str) -> str:
@@ -206,15 +206,15 @@ def _compared(
     ``not_comparable``: reasons not to rank any pair; ``weaker``: reasons why the verdicts are weaker.
     """
     same_run = a.document.id == b.document.id
-    pairs = [(each.a, each.b) for each in judged]
+    pairs = [(pair.a, pair.b) for pair in judged]
     if any(keeps_up(cell) for pair in pairs for cell in pair):
         weaker.append(_of_open_loops(metric))
-    judged = [replace(each, apart=[*not_comparable, *_redefined(each.a, each.b, a, b)]) for each in judged]
+    judged = [replace(pair, apart=[*not_comparable, *_redefined(pair.a, pair.b, a, b)]) for pair in judged]
     made = judge(judged, margin)
     # Disturbances of the machine don't change instruction counts.
     warned = [
-        "" if same_run or each.by == "instructions" else _warned((a.document, each.a), (b.document, each.b))
-        for each in judged
+        "" if same_run or pair.by == "instructions" else _warned((a.document, pair.a), (b.document, pair.b))
+        for pair in judged
     ]
     for comparison, why in zip(made, warned, strict=True):
         # The disturbance may have caused the difference.
@@ -235,7 +235,7 @@ def _compared(
         not_comparable,
         weaker,
         warned,
-        [_decided_by_runs(each) for each in judged],
+        [_decided_by_runs(pair) for pair in judged],
         [] if same_run else [*_said(a.document, of_a), *_said(b.document, of_b)],
         [worse_plans(x, y) for x, y in pairs],
         [plan_changes(x, y) for x, y in pairs],
@@ -261,7 +261,7 @@ def _redefined(x: Cell, y: Cell, a: Side, b: Side) -> list[str]:
     if _levels(x) != _levels(y):
         return []
     parts = differing(a.definitions.get(x.id, {}), b.definitions.get(y.id, {}))
-    changed = [_PARTS.get(each, each) for each in parts if each in _LOAD]
+    changed = [_PARTS.get(part, part) for part in parts if part in _LOAD]
     return [f"the load is not the same ({', '.join(changed)})"] if changed else []
 
 
@@ -289,10 +289,10 @@ def _lacking(x: Cell, y: Cell, made: Comparison) -> str:
 
 def failed_rounds(cell: Cell, whose: str) -> str:
     """Return the number of rounds without a result and the first error; empty if all have a result."""
-    failed = [each for each in cell.rounds if each.status != "done"]
+    failed = [round_ for round_ in cell.rounds if round_.status != "done"]
     if not failed:
         return ""
-    why = next((f": {each.error}" for each in failed if each.error), "")
+    why = next((f": {round_.error}" for round_ in failed if round_.error), "")
     return f"{len(failed)} of {len(cell.rounds)} rounds of {whose} failed{why}"
 
 
@@ -310,7 +310,11 @@ def _warned(*sides: tuple[Document, Cell]) -> str:
     queued = disturbed_by_queue(*([cell] for _, cell in sides))
     found = []
     for (document, cell), why in zip(sides, queued, strict=True):
-        kinds = [each.evidence.get("warning") for each in document.findings if not each.cells or cell.id in each.cells]
+        kinds = [
+            finding.evidence.get("warning")
+            for finding in document.findings
+            if not finding.cells or cell.id in finding.cells
+        ]
         # The queue's sentence says the same, with the share of the time.
         known = [kind for kind in kinds if kind in _SLOWER and not (why and kind == disturbed.name)]
         found += [f"{document.id} was {_WARNED.get(kind, kind)}" for kind in known]
@@ -320,8 +324,10 @@ def _warned(*sides: tuple[Document, Cell]) -> str:
 
 def _said(document: Document, cells: Container[str]) -> list[str]:
     """Return a run's findings about the given cells or about the whole run."""
-    found = [each for each in document.findings if not each.cells or any(cell in cells for cell in each.cells)]
-    texts = [f"{document.id}: {each.text}{_of(each.cells, document)}" for each in found]
+    found = [
+        finding for finding in document.findings if not finding.cells or any(cell in cells for cell in finding.cells)
+    ]
+    texts = [f"{document.id}: {finding.text}{_of(finding.cells, document)}" for finding in found]
     return list(dict.fromkeys(texts))
 
 
@@ -388,7 +394,7 @@ def _differences(of_a: Side, of_b: Side, pairs: Sequence[tuple[Cell, Cell]]) -> 
         was, is_now = of_a.definitions.get(x.id, {}), of_b.definitions.get(y.id, {})
         for difference in _of_definitions(was, is_now):
             note(*difference)
-        for name in dict.fromkeys(each for cell in (x, y) for each in cell.factors if each != SIDE):
+        for name in dict.fromkeys(factor for cell in (x, y) for factor in cell.factors if factor != SIDE):
             note(name, x.factors.get(name), y.factors.get(name))
         for key in ("version", "source_id", "durability"):
             note(key.replace("_", " "), getattr(x.system, key), getattr(y.system, key))
@@ -422,7 +428,7 @@ def _of_definitions(was: Mapping[str, Any], is_now: Mapping[str, Any]) -> Iterat
 
 def _without_sql(statements: Any) -> list[JsonObject]:
     """Return the properties of statements except their text."""
-    return [{key: value for key, value in each.items() if key != "sql"} for each in objects(statements)]
+    return [{key: value for key, value in statement.items() if key != "sql"} for statement in objects(statements)]
 
 
 def _shortened(x: str, y: str) -> tuple[str, str]:
@@ -438,6 +444,6 @@ def _shortened(x: str, y: str) -> tuple[str, str]:
 def _shown(value: Any) -> str:
     if value is None or value == []:
         return "-"
-    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return "; ".join(value)
     return show(value) if isinstance(value, dict | list) else str(value)

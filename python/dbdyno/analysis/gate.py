@@ -124,7 +124,7 @@ def settled(pairs: Sequence[Pair], margin: float) -> bool:
         for pair, comparison in zip(pairs, compare_pairs(pairs, margin), strict=True)
         if not pair.not_comparable and not pair.is_bounded
     ]
-    return all(each.verdict != "not settled" for each in made)
+    return all(judgement.verdict != "not settled" for judgement in made)
 
 
 def overall(verdicts: Sequence[Verdict]) -> Verdict:
@@ -135,10 +135,10 @@ def overall(verdicts: Sequence[Verdict]) -> Verdict:
 
 def exit_code(judged: Sequence[Judgement], *, fail_if_not_settled: bool) -> int:
     """Return 3 for a regression or violated condition, 1 if trials of b failed, 4 or 0 if not settled."""
-    verdict = overall([each.verdict for each in judged])
+    verdict = overall([judgement.verdict for judgement in judged])
     if verdict in ("regression", "failed"):
         return REGRESSION_CODE
-    if any(each.broken for each in judged):
+    if any(judgement.broken for judgement in judged):
         return 1
     return NOT_SETTLED_CODE if verdict == "not settled" and fail_if_not_settled else 0
 
@@ -159,13 +159,13 @@ def _judge(  # noqa: PLR0911 - the first rule that applies
         return Judgement("not settled", reason, comparison, broken=broken)
     measured = _change(comparison)
     ratio, ends = comparison.ratio, comparison.ci95
-    lost = [each for each in plans if _costs(each, ratio, comparison.metric, margin)]
+    lost = [plan for plan in plans if _costs(plan, ratio, comparison.metric, margin)]
     if lost:
-        reason = "; ".join([*(each.reason for each in lost), *([measured] if measured else [])])
+        reason = "; ".join([*(worse_plan.reason for worse_plan in lost), *([measured] if measured else [])])
         return Judgement("regression", reason, comparison, broken=broken)
     if ratio is None or ends is None or lacking:
         return Judgement("not settled", lacking or "no interval", comparison, broken=broken)
-    also = "".join(f"; {each.reason}, which costs less than the margin" for each in plans)
+    also = "".join(f"; {plan.reason}, which costs less than the margin" for plan in plans)
     low, high = ends
     bound, loss = _allowed(comparison.metric, margin)
     # For throughput, values below the bound are losses; for other metrics, values above it.

@@ -65,15 +65,15 @@ def _judge(condition: Condition, pairs: Pairs) -> Iterator[tuple[str, Judgement]
     if condition.table is not None:
         _check_table(condition, pairs)
     found = list(dict.fromkeys(_VIOLATIONS[condition.kind](condition, pairs)))
-    for each in found:
-        yield each.statement, Judgement("failed", each.reason, violation=each)
+    for violation in found:
+        yield violation.statement, Judgement("failed", violation.reason, violation=violation)
     unknown = [cell for _, cell in pairs if not _is_known(condition, cell)]
     if unknown:
         what = "reports no row estimates" if condition.kind == "estimates" else "reports no plans that dbdyno can read"
-        systems = ", ".join(dict.fromkeys(each.system.name for each in unknown))
+        systems = ", ".join(dict.fromkeys(cell.system.name for cell in unknown))
         yield "--fail-on", Judgement("not settled", f"{condition.text} was not checked: {systems} {what}")
     elif not found:
-        count = len({title_of(cell, each) for _, cell in pairs for each in cell.statements})
+        count = len({title_of(cell, statement) for _, cell in pairs for statement in cell.statements})
         statements = "1 statement" if count == 1 else f"{count} statements"
         yield "--fail-on", Judgement("pass", f"{condition.text}: {statements} checked")
 
@@ -81,9 +81,11 @@ def _judge(condition: Condition, pairs: Pairs) -> Iterator[tuple[str, Judgement]
 def _check_table(condition: Condition, pairs: Pairs) -> None:
     names: dict[str, str] = {}
     for cell in (each for pair in pairs for each in pair if each is not None):
-        tables = [str(each.get("name")) for each in objects(cell.system.catalog.get("tables"))]
-        tables += [node.table for each in cell.statements for node in each.plan_nodes if node.table is not None]
-        names |= {each.lower(): each for each in tables}
+        tables = [str(table.get("name")) for table in objects(cell.system.catalog.get("tables"))]
+        tables += [
+            node.table for statement in cell.statements for node in statement.plan_nodes if node.table is not None
+        ]
+        names |= {table.lower(): table for table in tables}
     if names and str(condition.table).lower() not in names:
         problem = f"no statement names a table `{condition.table}`"
         raise InputError(f"--fail-on {condition.text}", problem, nearest(str(condition.table), list(names.values())))
@@ -91,7 +93,7 @@ def _check_table(condition: Condition, pairs: Pairs) -> None:
 
 def _is_known(condition: Condition, cell: Cell) -> bool:
     if condition.kind == "estimates":
-        return any(each.estimates for each in cell.statements)
+        return any(statement.estimates for statement in cell.statements)
     return bool(cell.statements) and engine_of_cell(cell).read_plan(("",)) is not None
 
 
@@ -99,10 +101,10 @@ def _scans(condition: Condition, pairs: Pairs) -> Iterator[Violation]:
     for before, cell in pairs:
         for statement in cell.statements:
             for nodes in plans_of(cell, statement):
-                scanned = [each for each in nodes if _reads_all(each, nodes, statement)]
-                wanted = [each for each in scanned if condition.table is None or _is_table(each, condition.table)]
+                scanned = [node for node in nodes if _reads_all(node, nodes, statement)]
+                wanted = [node for node in scanned if condition.table is None or _is_table(node, condition.table)]
                 if wanted:
-                    tables = " and ".join(dict.fromkeys(str(each.table) for each in wanted))
+                    tables = " and ".join(dict.fromkeys(str(node.table) for node in wanted))
                     yield _violation(condition, before, cell, statement, f"scans the whole table {tables}", nodes)
                     break
 
@@ -123,13 +125,13 @@ def _reads_all(node: PlanNode, nodes: Sequence[PlanNode], statement: CellStateme
         return False
     sql = statement.sql
     is_limited = _LIMITED.search(sql) is not None and _FILTERED.search(sql) is None
-    return not (is_limited and node.index is not None and all(each.kind != "sort" for each in nodes))
+    return not (is_limited and node.index is not None and all(plan_node.kind != "sort" for plan_node in nodes))
 
 
 def _plan_changes(condition: Condition, pairs: Pairs) -> Iterator[Violation]:
     for before, cell in pairs:
-        for each in plan_changes(before, cell) if before is not None else ():
-            yield Violation(condition.text, each.statement, "has another plan", each.was, each.now)
+        for plan_change in plan_changes(before, cell) if before is not None else ():
+            yield Violation(condition.text, plan_change.statement, "has another plan", plan_change.was, plan_change.now)
 
 
 def _missing_indexes(condition: Condition, pairs: Pairs) -> Iterator[Violation]:
@@ -140,7 +142,9 @@ def _missing_indexes(condition: Condition, pairs: Pairs) -> Iterator[Violation]:
         if sql is None or found.evidence.get("there") is not None:
             continue
         before, cell = of_cells[found.cells[0]]
-        statement = next(each for each in cell.statements if each.sql == found.evidence["statement"])
+        statement = next(
+            cell_statement for cell_statement in cell.statements if cell_statement.sql == found.evidence["statement"]
+        )
         yield _violation(condition, before, cell, statement, f"lacks an index: `{sql}`", statement.plan_nodes)
 
 

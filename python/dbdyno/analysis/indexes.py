@@ -95,23 +95,23 @@ def choose(
     ``total_ms``: the time of each statement without them, times its weight; ``weighted``: the weights are the user's.
     A statement is taken to be as fast as with its best index alone; the chosen set is measured afterwards.
     """
-    fitting = [each for each in found if budget_bytes is None or (each.bytes or 0) <= budget_bytes]
+    fitting = [measured for measured in found if budget_bytes is None or (measured.bytes or 0) <= budget_bytes]
 
-    largest = max((each.bytes or 0 for each in found), default=0) or 1
+    largest = max((measured.bytes or 0 for measured in found), default=0) or 1
 
     def cost(taken: Sequence[Measured]) -> float:
         # The largest index is charged twice as much as a tiny one.
-        charged = sum(each.count + (each.bytes or 0) / largest for each in taken)
+        charged = sum(measured.count + (measured.bytes or 0) / largest for measured in taken)
         return _cost(taken, total_ms, charged, weighted=weighted)
 
     if len(fitting) <= _EXHAUSTIVE:
-        sets = (list(each) for count in range(len(fitting) + 1) for each in combinations(fitting, count))
+        sets = (list(combination) for count in range(len(fitting) + 1) for combination in combinations(fitting, count))
         best = min((each for each in sets if budget_bytes is None or _size(each) <= budget_bytes), key=cost)
     else:
         best = _greedy(fitting, cost, budget_bytes)
-    others = [each for each in found if each not in best]
-    over = [each.name for each in others if budget_bytes is not None and cost([*best, each]) < cost(best)]
-    return Choice(tuple(each.name for each in best), tuple(over))
+    others = [measured for measured in found if measured not in best]
+    over = [measured.name for measured in others if budget_bytes is not None and cost([*best, measured]) < cost(best)]
+    return Choice(tuple(measured.name for measured in best), tuple(over))
 
 
 def _cost(taken: Sequence[Measured], total_ms: Mapping[str, float], charged: float, *, weighted: bool) -> float:
@@ -133,8 +133,10 @@ def _greedy(
     """Add the index that saves most, again and again."""
     taken: list[Measured] = []
     while True:
-        rest = [each for each in found if each not in taken]
-        sets = [[*taken, each] for each in rest if budget_bytes is None or _size([*taken, each]) <= budget_bytes]
+        rest = [measured for measured in found if measured not in taken]
+        sets = [
+            [*taken, measured] for measured in rest if budget_bytes is None or _size([*taken, measured]) <= budget_bytes
+        ]
         best = min(sets, key=cost, default=taken)
         if cost(best) >= cost(taken):
             return taken
@@ -143,12 +145,12 @@ def _greedy(
 
 def _left_of(name: str, ms: float, taken: Sequence[Measured]) -> float:
     """Return the time of a statement. Slower plans count too: the planner may choose them."""
-    times = [each.times[name] for each in taken if name in each.times]
+    times = [measured.times[name] for measured in taken if name in measured.times]
     return ms / max(times) if times else ms
 
 
 def _size(taken: Sequence[Measured]) -> int:
-    return sum(each.bytes or 0 for each in taken)
+    return sum(measured.bytes or 0 for measured in taken)
 
 
 def idle_indexes(catalog: JsonObject, plans: Sequence[Sequence[str]], tables: frozenset[str]) -> list[IdleIndex]:

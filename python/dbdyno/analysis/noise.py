@@ -84,7 +84,7 @@ LEAST_RUNS = 3
 
 def noise_of_runs(documents: Sequence[Document]) -> RunsNoise | None:
     """Return the noise between runs of one cell; None with fewer than three runs with a result."""
-    runs = [rates for each in documents if (rates := list(rates_by_block(each.cells[0]).values()))]
+    runs = [rates for document in documents if (rates := list(rates_by_block(document.cells[0]).values()))]
     if len(runs) < LEAST_RUNS:
         return None
     pairs = list(combinations(runs, 2))
@@ -147,7 +147,10 @@ def noise_of(document: Document, margin: float = MARGIN) -> Noise | None:
     if ratio is None or len(logs) < _LEAST_BLOCKS:
         return None
     seconds = [
-        float(each.durations.get("total_s") or 0.0) for cell in (a, b) for each in cell.rounds if each.status == "done"
+        float(round_.durations.get("total_s") or 0.0)
+        for cell in (a, b)
+        for round_ in cell.rounds
+        if round_.status == "done"
     ]
     # Interleaved trials run concurrently, so each takes as long as the block.
     in_turn = 1 if document.options.get("slice_s") else 2
@@ -178,7 +181,7 @@ def false_alarms(logs: Sequence[float], rounds: int, margin: float) -> tuple[flo
     alarms = beyond = 0
     for _ in range(_TRIES):
         draws = random.choice(values, rounds) * random.choice((-1.0, 1.0), rounds)
-        ratio = ratio_of([float(each) for each in draws])
+        ratio = ratio_of([float(draw) for draw in draws])
         if ratio is not None and verdict(ratio, 0.0) in ("faster", "slower"):
             alarms += 1
             beyond += abs(math.log(ratio.mean)) > math.log1p(margin)

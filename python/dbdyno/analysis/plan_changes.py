@@ -45,7 +45,7 @@ def plan_changes(a: Cell, b: Cell) -> list[PlanChange]:
     is_server = engine_of_cell(b).is_server
     found = []
     for was, now in same_statements(a, b):
-        before, after = was.plan_nodes, [_renamed(each, names) for each in now.plan_nodes]
+        before, after = was.plan_nodes, [_renamed(plan_node, names) for plan_node in now.plan_nodes]
         plans = [kinds(each, is_server=is_server) for each in plans_of(a, was)]
         new = kinds(after, is_server=is_server)
         # A plan without such steps is unknown, or the engine found no rows for the values while planning.
@@ -66,31 +66,33 @@ def title_of(cell: Cell, statement: CellStatement) -> str:
 
 def same_statements(a: Cell, b: Cell) -> Iterator[tuple[CellStatement, CellStatement]]:
     """Pair statements by text, then by name. The others are paired in order if both sides have equally many."""
-    of_a = {each.sql: each for each in a.statements}
-    of_b = {each.sql: each for each in b.statements}
+    of_a = {statement.sql: statement for statement in a.statements}
+    of_b = {statement.sql: statement for statement in b.statements}
     yield from ((of_a[sql], now) for sql, now in of_b.items() if sql in of_a)
-    gone = {each.name: each for sql, each in of_a.items() if sql not in of_b}
-    new = {each.name: each for sql, each in of_b.items() if sql not in of_a}
+    gone = {statement.name: statement for sql, statement in of_a.items() if sql not in of_b}
+    new = {statement.name: statement for sql, statement in of_b.items() if sql not in of_a}
     yield from ((gone[name], now) for name, now in new.items() if name in gone)
-    others = [[each for name, each in one.items() if name not in other] for one, other in ((gone, new), (new, gone))]
+    others = [
+        [statement for name, statement in one.items() if name not in other] for one, other in ((gone, new), (new, gone))
+    ]
     if len(others[0]) == len(others[1]):
         yield from zip(*others, strict=True)
 
 
 def plans_of(cell: Cell, statement: CellStatement) -> list[list[PlanNode]]:
     """Return the plans that a statement had in the rounds of a cell, the usual one first."""
-    others = [each.plans[statement.name] for each in done(cell) if statement.name in each.plans]
+    others = [round_.plans[statement.name] for round_ in done(cell) if statement.name in round_.plans]
     return [statement.plan_nodes, *(plan_nodes(cell.system, statement.sql, each) for each in others)]
 
 
 def plan_words(nodes: Sequence[PlanNode]) -> str:
     """Describe a plan in words, as ``scan of orders, sort``."""
-    return ", ".join(_node_words(each, conditions=False) for each in nodes if each.kind in COMPARED)
+    return ", ".join(_node_words(node, conditions=False) for node in nodes if node.kind in COMPARED)
 
 
 def _words(before: Sequence[PlanNode], after: Sequence[PlanNode], *, is_server: bool) -> tuple[str, str]:
     """Describe two plans in words that differ; of long plans only the steps that differ."""
-    plans = [[each for each in nodes if each.kind in COMPARED] for nodes in (before, after)]
+    plans = [[node for node in nodes if node.kind in COMPARED] for nodes in (before, after)]
     if max(map(len, plans)) > _LONGEST_PLAN:
         first, second = (kinds(nodes, is_server=is_server) for nodes in plans)
         codes = SequenceMatcher(None, first, second, autojunk=False).get_opcodes()
@@ -99,9 +101,9 @@ def _words(before: Sequence[PlanNode], after: Sequence[PlanNode], *, is_server: 
             [node for _, start, end, _, _ in parts for node in plans[0][start:end]],
             [node for _, _, _, start, end in parts for node in plans[1][start:end]],
         ]
-    was, now = (", ".join(_node_words(each, conditions=False) for each in nodes) for nodes in plans)
+    was, now = (", ".join(_node_words(node, conditions=False) for node in nodes) for nodes in plans)
     if was == now:
-        was, now = (", ".join(_node_words(each, conditions=not is_server) for each in nodes) for nodes in plans)
+        was, now = (", ".join(_node_words(node, conditions=not is_server) for node in nodes) for nodes in plans)
     return was or "without these steps", now or "without these steps"
 
 
@@ -148,7 +150,7 @@ def _indexes(cell: Cell) -> dict[tuple[str, str], tuple[object, ...]]:
     for table in objects(cell.system.catalog.get("tables")):
         for index in objects(table.get("indexes")):
             keys = objects(index.get("keys"))
-            is_whole = not index.get("partial") and all(each.get("column") for each in keys)
-            columns = tuple((each["column"], str(each.get("collation"))) for each in keys) if is_whole else ()
+            is_whole = not index.get("partial") and all(key.get("column") for key in keys)
+            columns = tuple((key["column"], str(key.get("collation"))) for key in keys) if is_whole else ()
             found[str(table.get("name")).lower(), str(index.get("name"))] = columns
     return found

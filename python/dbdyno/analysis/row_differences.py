@@ -63,9 +63,9 @@ def ordering_of(sql: str, grammar: str | None) -> Ordering:
     is_limited = any(tree.args.get(each) is not None for each in ("limit", "offset", "fetch"))
     if order is None:
         return Ordering(is_limited=is_limited)
-    places = [_place(each.this, tree) for each in order.expressions]
+    places = [_place(expression.this, tree) for expression in order.expressions]
     known = places.index(None) if None in places else len(places)
-    keys = tuple(each for each in places[:known] if each is not None)
+    keys = tuple(place for place in places[:known] if place is not None)
     return Ordering(True, keys, known == len(places), is_limited)
 
 
@@ -76,11 +76,11 @@ def _place(key: Any, tree: Any) -> int | None:
     if isinstance(key, exp.Literal) and key.is_int:
         return int(key.name) - 1
     selected = list(tree.selects)
-    if any(each.is_star for each in selected):
+    if any(column.is_star for column in selected):
         return None
-    for place, each in enumerate(selected):
-        own = each.unalias()
-        if own == key or (isinstance(key, exp.Column) and not key.table and each.alias_or_name == key.name):
+    for place, column in enumerate(selected):
+        own = column.unalias()
+        if own == key or (isinstance(key, exp.Column) and not key.table and column.alias_or_name == key.name):
             return place
     return None
 
@@ -125,7 +125,7 @@ def _compare(a: ExecutionRows, b: ExecutionRows, of_a: Ordering, of_b: Ordering)
 
 
 def _read(execution: ExecutionRows) -> list[Row] | None:
-    return None if execution.rows is None else [json.loads(each) for each in execution.rows]
+    return None if execution.rows is None else [json.loads(row) for row in execution.rows]
 
 
 def _compare_digests(a: ExecutionRows, b: ExecutionRows, *, limited: bool) -> RowVerdict:

@@ -133,7 +133,7 @@ class StatementUpgrade:
         lines = (
             [f"rows not compared: {self.rows.words}"] if self.rows.verdict == "unknown" and not self.rejected else []
         )
-        lines += [each.words for each in self.remedies]
+        lines += [remedy.words for remedy in self.remedies]
         if self.tried and not self.remedies:
             lines.append(f"nothing brings it back: {self.tried} change{'s' * (self.tried != 1)} tried")
         return [*lines, *([self.since.words] if self.since is not None else [])]
@@ -153,12 +153,12 @@ class StatementUpgrade:
             "plan_is": None if self.change is None else self.change.now,
             "remedies": [
                 {
-                    "change": each.change,
-                    "brings_back": each.brings_back,
-                    "time_ratio": None if each.ratio is None else each.ratio.mean,
-                    "ci95": None if each.ratio is None or each.ratio.ends is None else list(each.ratio.ends),
+                    "change": remedy.change,
+                    "brings_back": remedy.brings_back,
+                    "time_ratio": None if remedy.ratio is None else remedy.ratio.mean,
+                    "ci95": None if remedy.ratio is None or remedy.ratio.ends is None else list(remedy.ratio.ends),
                 }
-                for each in self.remedies
+                for remedy in self.remedies
             ],
             "tried": self.tried,
             "since": None if self.since is None else {"release": self.since.release, "before": self.since.before},
@@ -193,9 +193,9 @@ def judge_rows(judgement: Judgement, rows: RowVerdict) -> Judgement:
 def by_harm(statements: Iterable[StatementUpgrade]) -> list[StatementUpgrade]:
     """Sort statements: first the rejected statements, then statements with other rows, then by lost time."""
 
-    def harm(each: StatementUpgrade) -> tuple[bool, bool, bool, float]:
-        least = each.ends[0] if each.ends is not None else each.ratio or 0.0
-        return (not each.rejected, each.rows.verdict != "differ", not each.is_harmed, -least)
+    def harm(statement: StatementUpgrade) -> tuple[bool, bool, bool, float]:
+        least = statement.ends[0] if statement.ends is not None else statement.ratio or 0.0
+        return (not statement.rejected, statement.rows.verdict != "differ", not statement.is_harmed, -least)
 
     return sorted(statements, key=harm)
 
@@ -218,16 +218,16 @@ class Upgrade:
         """How many statements are harmed, and how."""
         of = self.statements
         parts = [
-            (sum(bool(each.rejected) for each in of), "rejected"),
-            (sum(each.rows.verdict == "differ" for each in of), "with other rows"),
-            (sum(each.is_slower for each in of), "slower"),
-            (sum(each.judgement.verdict == "not settled" for each in of), "not settled"),
+            (sum(bool(statement.rejected) for statement in of), "rejected"),
+            (sum(statement.rows.verdict == "differ" for statement in of), "with other rows"),
+            (sum(statement.is_slower for statement in of), "slower"),
+            (sum(statement.judgement.verdict == "not settled" for statement in of), "not settled"),
         ]
         harmed = [f"{count} {words}" for count, words in parts if count] or ["none slower"]
-        open_ones = sum(each.rows.verdict == "unknown" and not each.rejected for each in of)
+        open_ones = sum(statement.rows.verdict == "unknown" and not statement.rejected for statement in of)
         if open_ones:
             harmed.append(f"{open_ones} with rows not compared")
-        elif not any(each.rows.verdict == "differ" for each in of):
+        elif not any(statement.rows.verdict == "differ" for statement in of):
             harmed.append("all rows equal")
         return f"{len(of)} statement{'s' * (len(of) != 1)}: {', '.join(harmed)}"
 
@@ -237,17 +237,17 @@ class Upgrade:
         Each line comes with the name of the statement if it is its first one. A plan has a separate line if it doesn't
         fit into ``width`` columns.
         """
-        rows = [_columns(each) for each in self.statements]
-        plain = [row for row, each in zip(rows, self.statements, strict=True) if not each.rejected]
+        rows = [_columns(statement) for statement in self.statements]
+        plain = [row for row, statement in zip(rows, self.statements, strict=True) if not statement.rejected]
         widths = [max((len(row[at]) for row in plain), default=0) for at in range(3)]
         widths[0] = max((len(row[0]) for row in rows), default=0)
         beside = [_GAP.join(cell.ljust(size) for cell, size in zip(row[:3], widths, strict=True)) for row in rows]
         fits = all(len(f"  {left}{_GAP}{row[3]}") <= width for left, row in zip(beside, rows, strict=True))
         lines: list[tuple[str | None, str]] = []
-        for each, left, row in zip(self.statements, beside, rows, strict=True):
-            apart = not fits and each.change is not None
-            lines.append((each.name, f"  {left if apart else _GAP.join([left, row[3]])}".rstrip()))
-            below = [row[3], *each.further] if apart else each.further
+        for statement, left, row in zip(self.statements, beside, rows, strict=True):
+            apart = not fits and statement.change is not None
+            lines.append((statement.name, f"  {left if apart else _GAP.join([left, row[3]])}".rstrip()))
+            below = [row[3], *statement.further] if apart else statement.further
             lines += [(None, f"  {'':{widths[0]}}{_GAP}{words}") for words in below]
         return [*lines, *((None, note) for note in self.notes)]
 

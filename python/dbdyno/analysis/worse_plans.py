@@ -65,7 +65,7 @@ def _changes(before: PlanRead, after: PlanRead, gone: AbstractSet[str]) -> Itera
 
     ``gone``: the indexes of the baseline that no longer exist.
     """
-    whole_before = {_table(each) for each in whole_reads(before)}
+    whole_before = {_table(node) for node in whole_reads(before)}
     for read in whole_reads(after):
         searched = _search_of(before, _table(read))
         if searched is None or _table(read) in whole_before:
@@ -76,14 +76,14 @@ def _changes(before: PlanRead, after: PlanRead, gone: AbstractSet[str]) -> Itera
             why = "" if searched.index is None else f" without index {searched.index}"
         yield f"now scans the whole table {read.table}{why}", searched.line, read.line, searched.index in gone
     if after.sorts and not before.sorts and before.reads:
-        used = next((each for each in before.reads if each.index in gone), before.reads[0])
+        used = next((node for node in before.reads if node.index in gone), before.reads[0])
         why = f": index {used.index} no longer exists" if used.index in gone else ""
         yield f"now sorts its rows{why}", used.line, after.sorts[0], used.index in gone
 
 
 def _search_of(plan: PlanRead, table: str) -> PlanNode | None:
     """Return the step that searches a table. MongoDB's index scans don't name their collection."""
-    return next((each for each in plan.reads if each.kind == "search" and _table(each) in ("", table)), None)
+    return next((node for node in plan.reads if node.kind == "search" and _table(node) in ("", table)), None)
 
 
 def _table(node: PlanNode) -> str:
@@ -92,7 +92,7 @@ def _table(node: PlanNode) -> str:
 
 def _indexes(cell: Cell) -> set[str]:
     tables = objects(cell.system.catalog.get("tables"))
-    return {str(each.get("name")) for table in tables for each in objects(table.get("indexes"))}
+    return {str(index.get("name")) for table in tables for index in objects(table.get("indexes"))}
 
 
 def _times(a: Cell, was: CellStatement, b: Cell, now: CellStatement) -> tuple[float | None, str]:
@@ -106,8 +106,10 @@ def _times(a: Cell, was: CellStatement, b: Cell, now: CellStatement) -> tuple[fl
 
 
 def _latency(cell: Cell, statement: str) -> Latency | None:
-    timed = (each for each in cell.operations if each.kind == "statement" and each.name == statement)
-    return next((each.latency_ms for each in timed), None)
+    timed = (
+        operation for operation in cell.operations if operation.kind == "statement" and operation.name == statement
+    )
+    return next((operation.latency_ms for operation in timed), None)
 
 
 def _ratio(before: float | None, after: float | None) -> float | None:

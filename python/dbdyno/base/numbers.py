@@ -174,7 +174,7 @@ def flat(source: Mapping[str, Any], prefix: str = "") -> Pairs:
         if isinstance(value, dict):
             found += flat(value, f"{prefix}{name}.")
         elif isinstance(value, list):
-            found.append((prefix + name, ", ".join(_plain(each) for each in value)))
+            found.append((prefix + name, ", ".join(_plain(item) for item in value)))
         else:
             found.append((prefix + name, _plain(value)))
     return found

@@ -107,7 +107,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "cache": cache,
 }
 _GROUPS = {"cpu": cpu, "store": store, "trace": trace} | {
-    each.name: found for each in all_engines() if (found := each.commands()) is not None
+    engine.name: found for engine in all_engines() if (found := engine.commands()) is not None
 }
 # The help has groups and commands in this order.
 for _panel, _names in GROUPS.items():

@@ -123,12 +123,12 @@ def side(store: Store, text: str) -> Side:
 
     baselines = store.baselines()
     # The name of a baseline may contain slashes, like that of a branch.
-    called = max((each for each in baselines if f"{text}/".startswith(f"{each}/")), key=len, default=None)
+    called = max((baseline for baseline in baselines if f"{text}/".startswith(f"{baseline}/")), key=len, default=None)
     name, slash, cell = text.partition("/") if called is None else (called, *text[len(called) :].partition("/")[1:])
     try:
         run = store.run(baselines.get(name, name))
     except InputError as error:
-        known = ", ".join(f"`{each}`" for each in baselines)
+        known = ", ".join(f"`{baseline}`" for baseline in baselines)
         raise InputError(error.place, error.problem, f"{error.hint}; baselines: {known or 'none'}") from None
     _refuse_search(run)
     trials = store.trials(run.id, intervals=False)
@@ -151,18 +151,24 @@ def earlier_values(store: Store, a: Side, b: Side) -> Earlier:
     It leaves out the run to judge. Raises DbdynoError.
     """
     runs = [
-        each
-        for each in read_runs(store, a.document.experiment).runs
-        if each.id != b.document.id and same_machine(each.host, b.document.host)
+        run
+        for run in read_runs(store, a.document.experiment).runs
+        if run.id != b.document.id and same_machine(run.host, b.document.host)
     ]
-    baseline = next((each for each in runs if each.id == a.document.id), None)
+    baseline = next((run for run in runs if run.id == a.document.id), None)
 
     def values(cell: str, metric: str) -> list[float]:
         name = metric.replace("_", ".")
         own = None if baseline is None else baseline.trials.get(cell)
-        found = [each.trials[cell] for each in runs if own is not None and cell in each.trials]
-        alike = [each for each in found if own is not None and each.definition == own.definition]
-        return [value for each in alike if name not in each.bounded and (value := each.values.get(name)) is not None]
+        found = [run.trials[cell] for run in runs if own is not None and cell in run.trials]
+        alike = [
+            cell_summary for cell_summary in found if own is not None and cell_summary.definition == own.definition
+        ]
+        return [
+            value
+            for cell_summary in alike
+            if name not in cell_summary.bounded and (value := cell_summary.values.get(name)) is not None
+        ]
 
     return values
 
@@ -173,9 +179,9 @@ def differences_view(compared: Compared, width: int) -> RenderableType | None:
         return None
     return table(
         [
-            Column("differs", [Text(each.what) for each in compared.differences], right=False, fold=True),
-            Column("a", [Text(each.a) for each in compared.differences], right=False, fold=True),
-            Column("b", [Text(each.b) for each in compared.differences], right=False, fold=True),
+            Column("differs", [Text(difference.what) for difference in compared.differences], right=False, fold=True),
+            Column("a", [Text(difference.a) for difference in compared.differences], right=False, fold=True),
+            Column("b", [Text(difference.b) for difference in compared.differences], right=False, fold=True),
         ],
         width,
     )
@@ -196,10 +202,10 @@ def view(compared: Compared, width: int) -> RenderableType:
     if differing is not None:
         parts += [Text(""), differing]
     made = compared.comparisons
-    ids = [(without_side(each.a), without_side(each.b)) for each in made]
+    ids = [(without_side(comparison.a), without_side(comparison.b)) for comparison in made]
     names = [b if a == b else f"{b} against {a}" for a, b in ids]
-    words = [verdict_text(each) for each in made]
-    several = len({each.metric for each in made}) > 1
+    words = [verdict_text(comparison) for comparison in made]
+    several = len({comparison.metric for comparison in made}) > 1
     parts += [
         Text(""),
         *tables(
@@ -207,10 +213,10 @@ def view(compared: Compared, width: int) -> RenderableType:
             [
                 Column(
                     f"{compared.metric} b / a [95 %]",
-                    [Text(comparison_ratio(each, several)) for each in made],
+                    [Text(comparison_ratio(comparison, several)) for comparison in made],
                     right=False,
                 ),
-                Column("detectable", [Text(comparison_sees(each)) for each in made]),
+                Column("detectable", [Text(comparison_sees(comparison)) for comparison in made]),
                 Column("b is", words, right=False, fold=True),
             ],
             width,
@@ -219,13 +225,13 @@ def view(compared: Compared, width: int) -> RenderableType:
     changed = plan_change_lines(compared)
     if changed:
         parts += [Text(""), Text("plans that changed", style="bold"), *map(Text, changed)]
-    reasons = dict.fromkeys("; ".join(each.not_comparable) for each in made if each.not_comparable)
-    parts += [Text(f"! not ranked: {each}", style="yellow") for each in reasons]
+    reasons = dict.fromkeys("; ".join(comparison.not_comparable) for comparison in made if comparison.not_comparable)
+    parts += [Text(f"! not ranked: {reason}", style="yellow") for reason in reasons]
     unsettled = dict.fromkeys(filter(None, [*compared.lacking, *compared.warned]))
     parts += [Text(f"! not settled: {each}", style="yellow") for each in unsettled]
     short = (each for each, why in zip(compared.failed, compared.lacking, strict=True) if each != why)
     parts += [Text(f"! {each}", style="yellow") for each in dict.fromkeys(filter(None, short))]
-    tested = sum(each.ci95 is not None for each in made)
+    tested = sum(comparison.ci95 is not None for comparison in made)
     if tested > 1:
         parts.append(Text(f"{tested} comparisons: all intervals together hold with a chance of 95 %", style="dim"))
     parts += [Padding(Text(each, style="dim"), (0, 0)) for each in [*compared.weaker, *compared.said]]
@@ -234,13 +240,13 @@ def view(compared: Compared, width: int) -> RenderableType:
 
 def plan_change_lines(compared: Compared) -> list[str]:
     """Return a line about each statement whose plan differs in kind between the sides."""
-    return list(dict.fromkeys(each.words for of_cell in compared.plan_changes for each in of_cell))
+    return list(dict.fromkeys(plan_change.words for of_cell in compared.plan_changes for plan_change in of_cell))
 
 
 def plan_changes_json(compared: Compared) -> list[dict[str, str]]:
     """Return the statements whose plan differs in kind, with the cell of b."""
     pairs = zip(compared.comparisons, compared.plan_changes, strict=True)
-    return [{"cell": of.b, **asdict(each)} for of, changes in pairs for each in changes]
+    return [{"cell": of.b, **asdict(change)} for of, changes in pairs for change in changes]
 
 
 def _write_json(compared: Compared, path: Path) -> None:
@@ -249,8 +255,8 @@ def _write_json(compared: Compared, path: Path) -> None:
         "a": compared.a.id,
         "b": compared.b.id,
         "metric": compared.metric,
-        "differences": [asdict(each) for each in compared.differences],
-        "comparisons": [to_json(each) for each in compared.comparisons],
+        "differences": [asdict(difference) for difference in compared.differences],
+        "comparisons": [to_json(comparison) for comparison in compared.comparisons],
         "lacking": compared.lacking,
         "failed": compared.failed,
         "only_a": compared.only_a,

@@ -41,17 +41,17 @@ def complete_experiments(context: typer.Context, incomplete: str) -> list[str]:
         done = max(words[-1].rfind(each) for each in _BREAKS) + 1
         found = _of_set(context, words[-1]) if words[-2] == "--set" else []
         return [each[done:] for each in found]
-    return [*(each for each in builtin_names() if each.startswith(incomplete)), *_files(incomplete)]
+    return [*(name for name in builtin_names() if name.startswith(incomplete)), *_files(incomplete)]
 
 
 def complete_builtin(incomplete: str) -> list[str]:
     """Return the names of built-in experiments."""
-    return [each for each in builtin_names() if each.startswith(incomplete)]
+    return [name for name in builtin_names() if name.startswith(incomplete)]
 
 
 def complete_templates(incomplete: str) -> list[str]:
     """Return the names of templates and built-in experiments."""
-    return [each for each in (*template_names(), *builtin_names()) if each.startswith(incomplete)]
+    return [name for name in (*template_names(), *builtin_names()) if name.startswith(incomplete)]
 
 
 def complete_set(context: typer.Context, incomplete: str) -> list[str]:
@@ -61,7 +61,7 @@ def complete_set(context: typer.Context, incomplete: str) -> list[str]:
 
 def complete_systems(incomplete: str) -> list[str]:
     """Return the prefixes of systems' URLs."""
-    hosts = {name for each in all_engines() if each.location == "host" for name in (each.name, *each.aliases)}
+    hosts = {name for engine in all_engines() if engine.location == "host" for name in (engine.name, *engine.aliases)}
     found = [start for name in NAMES for start in (f"{name}:", *([f"{name}://"] if name in hosts else []))]
     return [each for each in found if each.startswith(incomplete)]
 
@@ -74,7 +74,7 @@ def complete_runs(context: typer.Context, incomplete: str) -> list[tuple[str, st
 
 def complete_runs_and_experiments(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
     """Return runs, and experiments for `--against`."""
-    experiments = [(each, "experiment") for each in complete_experiments(context, incomplete)]
+    experiments = [(name, "experiment") for name in complete_experiments(context, incomplete)]
     return [*complete_runs(context, incomplete), *experiments]
 
 
@@ -82,7 +82,7 @@ def _of_set(context: typer.Context, text: str) -> list[str]:
     factors = _factors(context)
     name, equals, levels = text.partition("=")
     if not equals:
-        names = [each for each in factors if each.startswith(name)]
+        names = [factor for factor in factors if factor.startswith(name)]
         if len(names) != 1:
             return [f"{each}=" for each in names]
         # Add a level, because the shell would append a space otherwise.
@@ -90,7 +90,9 @@ def _of_set(context: typer.Context, text: str) -> list[str]:
     before, comma, last = levels.rpartition(",")
     given = before.split(",")
     return [
-        f"{name}={before}{comma}{each}" for each in factors.get(name, ()) if each.startswith(last) and each not in given
+        f"{name}={before}{comma}{factor}"
+        for factor in factors.get(name, ())
+        if factor.startswith(last) and factor not in given
     ]
 
 

@@ -27,11 +27,15 @@ def copy_stores(source: str, target: str, runs: list[str]) -> int:
             if source_store.is_same(target_store):
                 raise InputError(f"store copy {source} {target}", "this is one store", "give two")
             counted: Counter[str] = Counter()
-            for each in copy_runs(source_store, target_store, runs):
-                counted[each.outcome] += 1
-                trials = f", {each.trials} trial{'' if each.trials == 1 else 's'}" if each.trials else ""
-                why = f": {each.why}" if each.why else ""
-                say(f"{each.run}  {each.experiment}  {each.outcome}{trials}{why}")
+            for copy_result in copy_runs(source_store, target_store, runs):
+                counted[copy_result.outcome] += 1
+                trials = (
+                    f", {copy_result.trials} trial{'' if copy_result.trials == 1 else 's'}"
+                    if copy_result.trials
+                    else ""
+                )
+                why = f": {copy_result.why}" if copy_result.why else ""
+                say(f"{copy_result.run}  {copy_result.experiment}  {copy_result.outcome}{trials}{why}")
             summary = ", ".join(f"{number} {outcome}" for outcome, number in counted.items()) or "no runs"
             say(f"{source_store.place} to {target_store.place}: {summary}")
     return 1 if counted["not copied"] else 0

@@ -74,7 +74,9 @@ class CpuOutputs:
         if self.callgrind is not None:
             _write_callgrind(self.callgrind, counted)
         if self.flame is not None:
-            per_build = (prefixed(each.build.label, own) for each, own in zip(counted, folded, strict=True))
+            per_build = (
+                prefixed(build_count.build.label, own) for build_count, own in zip(counted, folded, strict=True)
+            )
             lines = folded[0] if len(counted) == 1 else list(chain(*per_build))
             drawn = self.flame.suffix == ".svg"
             write_text(self.flame, flame_graph(lines, document["work"]) if drawn else "\n".join(lines) + "\n")
@@ -82,8 +84,8 @@ class CpuOutputs:
             write_chart(draw(document, self.base), self.chart)
         if self.html is not None:
             sources = [
-                AnnotatedBuild(read_source_map(each.build.text), each.costs, own)
-                for each, own in zip(counted, folded, strict=True)
+                AnnotatedBuild(read_source_map(build_count.build.text), build_count.costs, own)
+                for build_count, own in zip(counted, folded, strict=True)
             ]
             write_count(document, sources, self.base, self.html)
 
@@ -103,7 +105,7 @@ def run_count(request: CpuRequest, outputs: CpuOutputs) -> int:
             request, lambda text: status.update(Text(text)), None if before is None else before.document
         )
     # Read Callgrind's files again for the stacks.
-    folded = [folded_stacks(each) for each in counted] if outputs.needs_stacks else []
+    folded = [folded_stacks(build_count) for build_count in counted] if outputs.needs_stacks else []
     outputs.write(document, counted, folded)
     if before is None:
         show(document, console, outputs.base)
@@ -113,7 +115,7 @@ def run_count(request: CpuRequest, outputs: CpuOutputs) -> int:
     if before is not None:
         return _compare(before, document, margin, console)
     # A faster build must not return wrong rows.
-    return int(any(differing_results(document["builds"][0], each) for each in document["builds"][1:]))
+    return int(any(differing_results(document["builds"][0], build) for build in document["builds"][1:]))
 
 
 def run_self(request: CpuRequest, outputs: CpuOutputs) -> int:
@@ -137,15 +139,15 @@ def run_self(request: CpuRequest, outputs: CpuOutputs) -> int:
             request.seed,
             lambda text: status.update(Text(text)),
         )
-    for each in costs:
+    for cost in costs:
         line = (
-            f"{each.part}: {each.engine:,.1f} instructions a statement in the engine, {each.worker:,.1f} in the worker"
+            f"{cost.part}: {cost.engine:,.1f} instructions a statement in the engine, {cost.worker:,.1f} in the worker"
         )
-        line += f": {each.of_engine:.3f} of the engine alone"
-        if each.loop is not None:
-            line += f", {each.of_loop:.3f} of a bare loop in C ({each.loop:,.1f})"
+        line += f": {cost.of_engine:.3f} of the engine alone"
+        if cost.loop is not None:
+            line += f", {cost.of_loop:.3f} of a bare loop in C ({cost.loop:,.1f})"
         console.print(line)
-    return REGRESSION_CODE if margin is not None and any(each.ratio > 1 + margin for each in costs) else 0
+    return REGRESSION_CODE if margin is not None and any(cost.ratio > 1 + margin for cost in costs) else 0
 
 
 def _compare(before: SavedCount, document: CpuDocument, margin: float | None, console: Console) -> int:
@@ -161,11 +163,11 @@ def _compare(before: SavedCount, document: CpuDocument, margin: float | None, co
 def _write_callgrind(directory: Path, counted: list[BuildCount]) -> None:
     """Write callgrind's files, next to their sources."""
     try:
-        for number, each in enumerate(counted, 1):
-            place = directory / f"{number}-{each.build.source.version}"
+        for number, build_count in enumerate(counted, 1):
+            place = directory / f"{number}-{build_count.build.source.version}"
             place.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(each.build.text, place / "sqlite3.c")
-            for index, part in enumerate(each.parts):
+            shutil.copyfile(build_count.build.text, place / "sqlite3.c")
+            for index, part in enumerate(build_count.parts):
                 (place / f"callgrind.out.{index}").write_text(part.raw, encoding="utf-8")
     except OSError as error:
         raise InputError(

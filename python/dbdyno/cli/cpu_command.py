@@ -139,7 +139,9 @@ def annotate_command(
         return
     functions = annotate(source, costs, "file" if order == "file" else "hottest")
     if function is not None:
-        functions = [each for each in functions if each.function.name == function]
+        functions = [
+            annotated_function for annotated_function in functions if annotated_function.function.name == function
+        ]
         if not functions:
             raise InputError(
                 "--function", f"`{function}` cost nothing in {name}", "omit `--function` to list all functions"
@@ -165,9 +167,9 @@ def diff_command(
 
     directory = counts_directory(counts)
     saved = [load(name, directory) for name in (before, after)]
-    for difference in differing_surroundings(*(each.document for each in saved)):
+    for difference in differing_surroundings(*(count.document for count in saved)):
         typer.echo(printable(f"warning: the environment differs: {difference}"), err=True)
-    one, other = (Side(*each.costs()) for each in saved)
+    one, other = (Side(*count.costs()) for count in saved)
     changes = diff(one, other)
     totals = one.costs.total, other.costs.total
     if html is not None:

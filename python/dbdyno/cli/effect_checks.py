@@ -22,19 +22,19 @@ def check_levels(experiment: Experiment, levels: Sequence[str], systems: Sequenc
         raise InputError(f"--set {SYSTEM}=…", "`--system` names the systems", "leave out `--system` or this")
     specs = list(systems) or list(systems_of(experiment, chosen).values())
     named: dict[str, SystemSpec] = {}
-    for each in specs:
+    for spec in specs:
         # A number only distinguishes otherwise identical systems.
-        is_name = bool(each.label) and not each.label.isdecimal()
-        if is_name and named.setdefault(each.label, each) != each:
-            problem = f"`{each.label}` also names {named[each.label].name}"
-            raise InputError(each.name, problem, "give each system a name of its own")
+        is_name = bool(spec.label) and not spec.label.isdecimal()
+        if is_name and named.setdefault(spec.label, spec) != spec:
+            problem = f"`{spec.label}` also names {named[spec.label].name}"
+            raise InputError(spec.name, problem, "give each system a name of its own")
     program = next(filter(_is_program, specs), None)
     if program is not None and all(map(_is_program, specs)) and experiment.document.get("transactions"):
         problem = f"a program runs none of the statements of `{experiment.name}`"
         raise InputError(program.name, problem, "name a system that runs them, or leave the experiment out")
     for name in chosen:
-        if name != SYSTEM and not any(matters(experiment, name, each) for each in specs):
-            engines = " and ".join(dict.fromkeys(each.engine for each in specs))
+        if name != SYSTEM and not any(matters(experiment, name, spec) for spec in specs):
+            engines = " and ".join(dict.fromkeys(spec.engine for spec in specs))
             hint = "leave it out" if program is None else f"write `{{{name}}}` in the command"
             raise InputError(f"--set {name}=…", f"`{name}` changes nothing on {engines}", hint)
     return specs
@@ -59,8 +59,8 @@ def matters(experiment: Experiment, factor: str, system: SystemSpec) -> bool:
 
 def check_places(systems: Sequence[SystemSpec], directory: str | None, *, allow_writes: bool) -> None:
     """Raise InputError for `--dir` or `--allow-writes` if it concerns none of the systems."""
-    made = [each for each in systems if engine_of(each.engine).has_data and not each.host]
+    made = [system for system in systems if engine_of(system.engine).has_data and not system.host]
     if directory is not None and not made:
         raise InputError("--dir", "dbdyno does not create databases for these systems", "leave it out")
-    if allow_writes and not made and not any(each.host for each in systems):
+    if allow_writes and not made and not any(system.host for system in systems):
         raise InputError("--allow-writes", "dbdyno does not restrict writes on these systems", "leave it out")

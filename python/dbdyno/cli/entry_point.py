@@ -35,8 +35,8 @@ def run_to_end() -> None:
     prepare_streams()
     catch_everything()
     code = _exit_code()
-    others = (each for each in threading.enumerate() if each is not threading.current_thread())
-    if any(not each.daemon for each in others):
+    others = (thread for thread in threading.enumerate() if thread is not threading.current_thread())
+    if any(not thread.daemon for thread in others):
         # Let Python wait for its threads.
         sys.exit(code)
     atexit._run_exitfuncs()

@@ -53,7 +53,7 @@ def divide_chosen(
 
 def _keeps_data(systems: Sequence[str]) -> bool:
     """Whether statements must leave the data as they are: those of a server that dbdyno didn't start."""
-    return any(parse_url(each).host is not None for each in systems)
+    return any(parse_url(system).host is not None for system in systems)
 
 
 @dataclass(frozen=True)
@@ -153,18 +153,18 @@ class ExperimentSource:
 
     def _statement_engine(self, systems: Sequence[str]) -> str:
         """Return the engine that gets statements unchanged; ``any`` if they are translated."""
-        engines = {parse_url(each).engine for each in systems or [DEFAULT_SYSTEM]}
+        engines = {parse_url(system).engine for system in systems or [DEFAULT_SYSTEM]}
         return ANY if self.translate or len(engines) > 1 else engines.pop()
 
     def _parameter_values(self) -> dict[str, str]:
         given: dict[str, str] = {}
-        for each in self.values:
-            name, equals, words = each.partition("=")
+        for value in self.values:
+            name, equals, words = value.partition("=")
             if not equals or not words.strip():
-                raise InputError("--set", f"{each} gives no values", "write `--set customer=1..1000`")
+                raise InputError("--set", f"{value} gives no values", "write `--set customer=1..1000`")
             parameter = name.strip().removeprefix(":")
             if parameter in given:
-                raise InputError(f"--set {each}", f"`{parameter}` is set twice", "give all its values in one `--set`")
+                raise InputError(f"--set {value}", f"`{parameter}` is set twice", "give all its values in one `--set`")
             given[parameter] = words.strip()
         return given
 

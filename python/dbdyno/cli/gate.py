@@ -90,17 +90,17 @@ class Gated:
     @property
     def verdict(self) -> Verdict:
         """The overall verdict."""
-        return overall([each.verdict for _, each in self.judged])
+        return overall([judgement.verdict for _, judgement in self.judged])
 
     @property
     def exit_code(self) -> int:
         """The exit code of the command."""
-        return exit_code([each for _, each in self.judged], fail_if_not_settled=self.fail_if_not_settled)
+        return exit_code([judgement for _, judgement in self.judged], fail_if_not_settled=self.fail_if_not_settled)
 
     @property
     def headline(self) -> str:
         """The overall verdict, and the number of open verdicts if they don't fail the gate."""
-        count = sum(each.verdict == "not settled" for _, each in self.judged)
+        count = sum(judgement.verdict == "not settled" for _, judgement in self.judged)
         if self.verdict == "not settled" and self.exit_code == 0:
             return f"{self.verdict} ({count} of {len(self.judged)}), exit code 0; `--inconclusive fail` makes it 4"
         return self.verdict
@@ -108,7 +108,7 @@ class Gated:
     @property
     def lines(self) -> list[str]:
         """One line per verdict with its reason, and the advice for open verdicts."""
-        lines = [f"{each.verdict}  {name}: {each.reason}" for name, each in self.judged]
+        lines = [f"{judgement.verdict}  {name}: {judgement.reason}" for name, judgement in self.judged]
         return [*lines, self.advice] if self.advice else lines
 
 
@@ -286,7 +286,7 @@ def gate_plans(run: RunCommand | str, *, store_place: str | None, options: GateO
     ``run``: a stored run, or an experiment to measure.
     """
     options.check()
-    if any(each.kind == "plan-change" for each in options.conditions):
+    if any(condition.kind == "plan-change" for condition in options.conditions):
         hint = "add `--against COMMIT` to measure both versions now, or `--baseline RUN`"
         raise InputError("--fail-on plan-change", "a changed plan needs a baseline", hint)
     if isinstance(run, str):
@@ -324,7 +324,7 @@ def _rounds(document: Document) -> str:
 
 def advice(gated: Gated, document: Document, command: list[str]) -> str:
     """Return the command that probably settles the open verdicts, with its duration; empty if none does."""
-    unsettled = [each.more for _, each in gated.judged if each.verdict == "not settled"]
+    unsettled = [judgement.more for _, judgement in gated.judged if judgement.verdict == "not settled"]
     times = [more for more in unsettled if more is not None]
     # A command is useful only if it settles all verdicts.
     if not times or len(times) < len(unsettled) or gated.verdict in ("regression", "failed"):
@@ -371,8 +371,8 @@ def _conclude(gated: Gated, options: GateOptions, console: Console, details: Seq
     """Print the verdicts with their reasons and the differences; return the exit code."""
     style = _STYLES[gated.verdict]
     console.print(Text.assemble(f"{gated.command}: ", (gated.headline, style)))
-    for name, each in gated.judged:
-        console.print(Text.assemble((each.verdict, _STYLES[each.verdict]), f"  {name}: {each.reason}"))
+    for name, judgement in gated.judged:
+        console.print(Text.assemble((judgement.verdict, _STYLES[judgement.verdict]), f"  {name}: {judgement.reason}"))
     if gated.advice:
         console.print(gated.advice, soft_wrap=True)
     for detail in details:
@@ -384,8 +384,8 @@ def _conclude(gated: Gated, options: GateOptions, console: Console, details: Seq
 def _differences(compared: Compared, console: Console) -> list[RenderableType]:
     found = differences_view(compared, console.width)
     notes = [Text(f"! not judged, the baseline has no such cell: {without_side(each)}") for each in _new(compared)]
-    notes += [Text(f"! {each}") for each in _other_rows(compared)]
-    notes += [Text(f"plan of {each}") for each in plan_change_lines(compared)]
+    notes += [Text(f"! {other_row}") for other_row in _other_rows(compared)]
+    notes += [Text(f"plan of {line}") for line in plan_change_lines(compared)]
     weaker = [Text(each, style="dim") for each in compared.weaker]
     return [*([found] if found is not None else []), *notes, *weaker]
 
@@ -394,8 +394,8 @@ def of_compared(compared: Compared, options: GateOptions) -> Gated:
     """Return the verdicts on all cells of a comparison. Raises InputError."""
     names = _names(compared.b)
     judged = [
-        (names.get(comparison.b, comparison.b), each)
-        for comparison, each in zip(compared.comparisons, judge(compared, options.share), strict=True)
+        (names.get(comparison.b, comparison.b), judgement)
+        for comparison, judgement in zip(compared.comparisons, judge(compared, options.share), strict=True)
     ]
     # A removed cell is not an improvement.
     missing = Judgement("not settled", "the baseline has this cell, and the run has not")
@@ -406,10 +406,10 @@ def of_compared(compared: Compared, options: GateOptions) -> Gated:
     ]
     judged += judge_conditions(options.conditions, _cell_pairs(compared))
     about = f"{compared.b.experiment}: run {compared.b.id} against {compared.a.id}, {compared.metric}"
-    notes = [f"Differs: {each.what}: {each.a} → {each.b}" for each in compared.differences]
+    notes = [f"Differs: {difference.what}: {difference.a} → {difference.b}" for difference in compared.differences]
     notes += [f"Not judged, the baseline has no such cell: {without_side(cell)}" for cell in _new(compared)]
     notes += _other_rows(compared)
-    notes += [f"Plan of {each}" for each in plan_change_lines(compared)]
+    notes += [f"Plan of {line}" for line in plan_change_lines(compared)]
     notes += [*compared.weaker, *compared.said]
     return Gated(
         compared.b.experiment,
@@ -426,7 +426,9 @@ def of_compared(compared: Compared, options: GateOptions) -> Gated:
 def _other_rows(compared: Compared) -> list[str]:
     """Return the statements that return other rows in b for the same values."""
     of_a, names = {cell.id: cell for cell in compared.a.cells}, _names(compared.b)
-    differing = ((names[each.b], of_a[each.a].rows_differ.get(each.b)) for each in compared.comparisons)
+    differing = (
+        (names[comparison.b], of_a[comparison.a].rows_differ.get(comparison.b)) for comparison in compared.comparisons
+    )
     return [f"other rows of {name}: {words}" for name, words in differing if words is not None]
 
 
@@ -434,30 +436,32 @@ def _cell_pairs(compared: Compared) -> list[tuple[Cell | None, Cell]]:
     """Return the cells of b, each with its baseline if it has one."""
     of_a = {cell.id: cell for cell in compared.a.cells}
     of_b = {cell.id: cell for cell in compared.b.cells}
-    pairs: list[tuple[Cell | None, Cell]] = [(of_a[each.a], of_b[each.b]) for each in compared.comparisons]
-    return [*pairs, *((None, of_b[each]) for each in compared.only_b)]
+    pairs: list[tuple[Cell | None, Cell]] = [
+        (of_a[comparison.a], of_b[comparison.b]) for comparison in compared.comparisons
+    ]
+    return [*pairs, *((None, of_b[name]) for name in compared.only_b)]
 
 
 def _broken(compared: Compared) -> dict[str, str]:
     """Return the cells that failed only in b, with the reasons."""
     cells = {cell.id: cell for cell in compared.b.cells}
     return {
-        each: failed_rounds(cells[each], "b")
-        for each in compared.only_b
-        if cells[each].rounds and not done(cells[each])
+        name: failed_rounds(cells[name], "b")
+        for name in compared.only_b
+        if cells[name].rounds and not done(cells[name])
     }
 
 
 def _new(compared: Compared) -> list[str]:
     """Return the cells with a result that only b has."""
     broken = _broken(compared)
-    return [each for each in compared.only_b if each not in broken]
+    return [name for name in compared.only_b if name not in broken]
 
 
 def _names(document: Document) -> dict[str, str]:
     """Return a name per cell id; for a statement of a file only its name, if that is unique."""
     cells = document.cells
-    statements = [(each.factors.get(SIDE), each.factors.get(QUERY_FACTOR)) for each in cells]
+    statements = [(cell.factors.get(SIDE), cell.factors.get(QUERY_FACTOR)) for cell in cells]
     if len(set(statements)) == len(cells) and all(name is not None for _, name in statements):
         return {cell.id: str(name) for cell, (_, name) in zip(cells, statements, strict=True)}
     return {cell.id: without_side(cell.id) for cell in cells}
@@ -472,7 +476,10 @@ def _markdown(gated: Gated) -> str:
         "| cell | verdict | why |",
         "| --- | --- | --- |",
     ]
-    lines += [f"| {_cell_text(name)} | {each.verdict} | {_cell_text(each.reason)} |" for name, each in gated.judged]
+    lines += [
+        f"| {_cell_text(name)} | {judgement.verdict} | {_cell_text(judgement.reason)} |"
+        for name, judgement in gated.judged
+    ]
     lines += ["", *([gated.advice] if gated.advice else []), *gated.notes]
     return "\n".join(_plain_line(line) for line in lines).rstrip() + "\n"
 
@@ -497,13 +504,13 @@ def _json(gated: Gated) -> dict[str, Any]:
         "cells": [
             {
                 "cell": name,
-                "verdict": each.verdict,
-                "reason": each.reason,
-                "ratio": None if each.comparison is None else each.comparison.ratio,
-                "ci95": None if each.comparison is None else each.comparison.ci95,
-                "violation": None if each.violation is None else asdict(each.violation),
+                "verdict": judgement.verdict,
+                "reason": judgement.reason,
+                "ratio": None if judgement.comparison is None else judgement.comparison.ratio,
+                "ci95": None if judgement.comparison is None else judgement.comparison.ci95,
+                "violation": None if judgement.violation is None else asdict(judgement.violation),
             }
-            for name, each in gated.judged
+            for name, judgement in gated.judged
         ],
         "plan_changes": gated.plan_changes,
         "advice": gated.advice,
@@ -517,23 +524,25 @@ def _junit(gated: Gated) -> str:
 
     A regression and a violated condition are failures; an open verdict is an error or skipped.
     """
-    verdicts = [each.verdict for _, each in gated.judged]
+    verdicts = [judgement.verdict for _, judgement in gated.judged]
     open_tag = "error" if gated.fail_if_not_settled else "skipped"
     suite = ElementTree.Element(
         "testsuite",
         name=f"dbdyno {gated.command} {gated.experiment}",
         tests=str(len(verdicts)),
         failures=str(verdicts.count("regression") + verdicts.count("failed")),
-        errors=str(sum(_tag(each, open_tag) == "error" for _, each in gated.judged)),
-        skipped=str(sum(_tag(each, open_tag) == "skipped" for _, each in gated.judged)),
+        errors=str(sum(_tag(judgement, open_tag) == "error" for _, judgement in gated.judged)),
+        skipped=str(sum(_tag(judgement, open_tag) == "skipped" for _, judgement in gated.judged)),
     )
-    for name, each in gated.judged:
-        case = ElementTree.SubElement(suite, "testcase", classname=gated.experiment, name=_case_name(name, each, gated))
-        tag = _tag(each, open_tag)
+    for name, judgement in gated.judged:
+        case = ElementTree.SubElement(
+            suite, "testcase", classname=gated.experiment, name=_case_name(name, judgement, gated)
+        )
+        tag = _tag(judgement, open_tag)
         if tag == "system-out":
-            ElementTree.SubElement(case, tag).text = each.reason
+            ElementTree.SubElement(case, tag).text = judgement.reason
         else:
-            ElementTree.SubElement(case, tag, message=each.reason)
+            ElementTree.SubElement(case, tag, message=judgement.reason)
     if gated.notes:
         ElementTree.SubElement(suite, "system-out").text = "\n".join(gated.notes)
     ElementTree.indent(suite)

@@ -93,11 +93,11 @@ def epilog(command: str) -> str:
 
 def show_plainly(parameters: list[Any]) -> list[Any]:
     """Show values as ``N`` or ``TEXT`` in the help, instead of Python's types (``<int range> [x>=1]``)."""
-    for each in parameters:
-        name = "" if each.param_type_name == "argument" else each.metavar or _value_name(each)
+    for parameter in parameters:
+        name = "" if parameter.param_type_name == "argument" else parameter.metavar or _value_name(parameter)
         # Typer has settings for neither.
-        each.display_type_rich = lambda ctx, name=name: name  # noqa: ARG005
-        each._get_number_range_help_str = lambda: None
+        parameter.display_type_rich = lambda ctx, name=name: name  # noqa: ARG005
+        parameter._get_number_range_help_str = lambda: None
     return parameters
 
 

@@ -114,9 +114,9 @@ def _show(noise: Noise, cell: str, console: Console) -> None:
     console.print(
         table(
             [
-                Column("rounds", [Text(str(each.rounds)) for each in noise.sights]),
-                Column("takes", [Text(_duration(each.seconds)) for each in noise.sights]),
-                Column("sees a change of", [Text(f"{rough(each.change * 100)} %") for each in noise.sights]),
+                Column("rounds", [Text(str(sight.rounds)) for sight in noise.sights]),
+                Column("takes", [Text(_duration(sight.seconds)) for sight in noise.sights]),
+                Column("sees a change of", [Text(f"{rough(sight.change * 100)} %") for sight in noise.sights]),
             ],
             console.width,
         )

@@ -17,7 +17,7 @@ def hide_passwords() -> None:
 
     Works on Linux; does nothing if the system refuses.
     """
-    if not any(_SUSPECT.search(each) for each in sys.argv):
+    if not any(_SUSPECT.search(argument) for argument in sys.argv):
         return
     from dbdyno.store.masking import mask_text
 
@@ -28,7 +28,7 @@ def hide_passwords() -> None:
             memory.seek(begin)
             words = memory.read(end - begin).split(b"\0")
             memory.seek(begin)
-            memory.write(b"\0".join(_hidden(each, mask_text(each.decode(errors="surrogateescape"))) for each in words))
+            memory.write(b"\0".join(_hidden(word, mask_text(word.decode(errors="surrogateescape"))) for word in words))
 
 
 def _hidden(word: bytes, masked: str) -> bytes:

@@ -217,14 +217,14 @@ def place_of_run(store: Store, document: Document, place: str | None) -> str | N
 
 def report_store_errors(store: Store, console: Console) -> None:
     """Print the errors of a store, if the exit code has another meaning."""
-    for each in store.unsent.values():
-        console.print(str(each.why), soft_wrap=True)
+    for run in store.unsent.values():
+        console.print(str(run.why), soft_wrap=True)
     store.unsent.clear()
 
 
 def _raise_store_errors(store: Store) -> None:
     if store.unsent:
-        raise StoreError("\n".join(str(each.why) for each in store.unsent.values()))
+        raise StoreError("\n".join(str(run.why) for run in store.unsent.values()))
 
 
 def _last_lines(console: Console, document: Document, interrupted: bool, store_place: str | None) -> None:
@@ -239,7 +239,7 @@ def _last_lines(console: Console, document: Document, interrupted: bool, store_p
     console.print(line, soft_wrap=True)
     if can_be_proven(document):
         command = f"dbdyno why {document.id}{where}"
-        open_loop = all(keeps_up(each) for each in document.cells)
+        open_loop = all(keeps_up(cell) for cell in document.cells)
         line = f"what limits it is inferred; to prove it: {command}"
         if open_loop:
             line = f"to find what decides its response time: {command}"
@@ -250,10 +250,10 @@ def can_be_proven(document: Document) -> bool:
     """Whether `dbdyno why` can add to a run: a bottleneck is inferred, and its load can be changed."""
     if document.why is not None or document.slo is not None:
         return False
-    inferred = any(each.bottleneck is not None and each.bottleneck.proven is None for each in document.cells)
-    known = [engine_of_product(each.system.engine) for each in document.cells]
+    inferred = any(cell.bottleneck is not None and cell.bottleneck.proven is None for cell in document.cells)
+    known = [engine_of_product(cell.system.engine) for cell in document.cells]
     plain = not document.growth and "cluster" not in document.options
-    return inferred and plain and not any(each.runs_programs for each in known)
+    return inferred and plain and not any(engine.runs_programs for engine in known)
 
 
 def command_line(arguments: list[str]) -> list[str]:

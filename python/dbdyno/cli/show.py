@@ -35,9 +35,9 @@ def print_experiments() -> None:
     table = Table(box=None, pad_edge=False)
     for column in ("experiment", "title", "factors"):
         table.add_column(column)
-    for each in builtin_experiments():
-        factors = [name for name, factor in each.factors.items() if len(factor.levels) > 1]
-        table.add_row(each.name, each.title, ", ".join(factors))
+    for experiment in builtin_experiments():
+        factors = [name for name, factor in experiment.factors.items() if len(factor.levels) > 1]
+        table.add_row(experiment.name, experiment.title, ", ".join(factors))
     console = Console()
     console.print(table)
     console.print(f"\nto begin your own, `dbdyno init FILE --template NAME`: {', '.join(template_names())}")
@@ -61,7 +61,7 @@ def print_description(named: "ExperimentSource", chosen: list[str], systems: lis
         firsts.setdefault(cell.system.name, cell)
     compiled = [compile_cell(experiment, cell) for cell in cells.cells]
     described = {name: describe(compiled[cells.cells.index(cell)]) for name, cell in firsts.items()}
-    effects = dict.fromkeys(each for cell in compiled for each in outside_effects(cell))
+    effects = dict.fromkeys(outside_effect for cell in compiled for outside_effect in outside_effects(cell))
     console = Console()
 
     def line(text: str = "") -> None:
@@ -86,8 +86,8 @@ def print_description(named: "ExperimentSource", chosen: list[str], systems: lis
             line(f"    {recommendation.name}: {recommendation.does}, on {recommendation.engine}")
     if cells.excluded:
         line("\nnot measured")
-        for reason in dict.fromkeys(each.reason for each in cells.excluded):
-            ids = [each.cell.id for each in cells.excluded if each.reason == reason]
+        for reason in dict.fromkeys(excluded.reason for excluded in cells.excluded):
+            ids = [excluded.cell.id for excluded in cells.excluded if excluded.reason == reason]
             line(f"    {', '.join(ids)}: {reason}")
     for name, description in described.items():
         for text in _cell_lines(name, description):
@@ -126,13 +126,13 @@ def print_opened(
     cells = make_cells(experiment, parse_set(chosen, experiment), specs, refusal)
     compiled = [compile_cell(experiment, cell) for cell in cells.cells]
     console = Console()
-    for each in open_systems(compiled, directory, allow_writes):
-        what = " ".join(filter(None, (each.engine, each.version)))
-        if each.statements is None:
+    for opened in open_systems(compiled, directory, allow_writes):
+        what = " ".join(filter(None, (opened.engine, opened.version)))
+        if opened.statements is None:
             result = "nothing to prepare"
         else:
-            result = f"{each.statements} statement{'' if each.statements == 1 else 's'} prepared"
-        console.print(f"{each.system}  {what}, {result}", soft_wrap=True)
+            result = f"{opened.statements} statement{'' if opened.statements == 1 else 's'} prepared"
+        console.print(f"{opened.system}  {what}, {result}", soft_wrap=True)
 
 
 def _cell_lines(system: str, described: "Description") -> Iterator[str]:
@@ -148,20 +148,20 @@ def _cell_lines(system: str, described: "Description") -> Iterator[str]:
     ):
         if lines:
             yield f"  {title}"
-            for each in lines:
-                yield "    " + each.replace("\n", "\n    ")
+            for line in lines:
+                yield "    " + line.replace("\n", "\n    ")
     for transaction in described.transactions:
         yield f"  transaction {transaction.name}, {transaction.chosen}"
-        for each in transaction.lines:
-            yield f"    {each}"
+        for line in transaction.lines:
+            yield f"    {line}"
     for beside in described.beside:
         yield f"  beside the load: {beside.name}, {beside.times}"
-        for each in beside.lines:
-            yield f"    {each}"
+        for line in beside.lines:
+            yield f"    {line}"
     if described.checks:
         yield "  checks after each trial"
-        for each in described.checks:
-            yield f"    {each}"
+        for check in described.checks:
+            yield f"    {check}"
 
 
 def _factors(experiment: "Experiment") -> Iterator[str]:
@@ -209,9 +209,9 @@ def print_runs(experiment: str | None, limit: int, store_place: str | None) -> N
         table.add_column(column, justify="right" if column in ("trials", "failed") else "left", no_wrap=True)
     with closing(open_store(store_place, make=False)) as store:
         found = store.runs(experiment, limit)
-    for each in found:
-        started = each.started[:19].replace("T", " ")
-        table.add_row(each.id, each.experiment, started, each.status, str(each.done), str(each.failed or ""))
+    for run in found:
+        started = run.started[:19].replace("T", " ")
+        table.add_row(run.id, run.experiment, started, run.status, str(run.done), str(run.failed or ""))
     console = Console()
     console.print(table if found else f"no runs in {store.place}; to start one: dbdyno run pk-lookup")
 

@@ -60,9 +60,9 @@ def _check(values: Mapping[str, Any], order: Sequence[Any]) -> dict[str, str]:
         if is_option and name in typed and not several and not parameter.is_flag:
             raise InputError(label, "it is given twice", "give it once")
         if several and name not in _MAY_REPEAT and len(set(items)) < len(items):
-            repeated = next(each for each in items if items.count(each) > 1)
+            repeated = next(item for item in items if items.count(item) > 1)
             raise InputError(f"{label} {repeated}", "it is given twice", "give it once")
-        if name not in _MAY_BE_EMPTY and any(isinstance(each, str) and not each.strip() for each in items):
+        if name not in _MAY_BE_EMPTY and any(isinstance(item, str) and not item.strip() for item in items):
             raise InputError(label, "the value is empty", "give a value" + (" or leave it out" if is_option else ""))
         if items != [None]:
             typed[name] = label

@@ -39,8 +39,8 @@ def make_tour(
 
 def _chosen(only: list[str]) -> list[Stop]:
     stops = all_stops()
-    names = [each.experiment for each in stops]
+    names = [stop.experiment for stop in stops]
     for name in only:
         if name not in names:
             raise InputError("--only", f"unknown stop of the tour: {name}", nearest(name, names))
-    return [each for each in stops if not only or each.experiment in only]
+    return [stop for stop in stops if not only or stop.experiment in only]

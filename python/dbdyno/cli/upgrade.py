@@ -52,7 +52,7 @@ def upgrade_statements(
     _check_systems(old, new, upgrade)
     console, progress = options.console, Console(stderr=True)
     experiment = run.source.experiment(run.options.systems)
-    names = [each.name for each in experiment.factors[QUERY_FACTOR].levels]
+    names = [level.name for level in experiment.factors[QUERY_FACTOR].levels]
     seed = random.SystemRandom().getrandbits(48) if run.options.seed is None else run.options.seed
 
     def note(text: str) -> None:
@@ -141,7 +141,7 @@ def _of_sides(sides: Sides, margin: float) -> list[StatementUpgrade]:
                 old,
                 new,
                 changes[0] if changes else None,
-                all(each.plan_nodes for cell in (old, new) for each in cell.statements),
+                all(statement.plan_nodes for cell in (old, new) for statement in cell.statements),
             )
         )
     return found
@@ -161,7 +161,7 @@ class _Explainer:
     def explain(self, found: Sequence[StatementUpgrade]) -> tuple[list[StatementUpgrade], list[str]]:
         """Return the statements with remedies and releases, and notes on omissions. Raises DbdynoError."""
         statements, notes = list(found), list[str]()
-        if not any(each.is_harmed for each in found):
+        if not any(statement.is_harmed for statement in found):
             return statements, notes
         options = self.run.options
         with (
@@ -200,7 +200,7 @@ def _steps(found: Sequence[StatementUpgrade], old: SystemSpec, new: SystemSpec, 
 
 def _versions(found: Sequence[StatementUpgrade]) -> tuple[str, str] | None:
     """Return the versions that both systems report; None if no statement was measured on both."""
-    cells = ((each.old, each.new) for each in found)
+    cells = ((statement.old, statement.new) for statement in found)
     versions = ((old.system.version or "", new.system.version or "") for old, new in cells if old and new)
     return next(versions, None)
 
@@ -220,18 +220,20 @@ def _names(found: Sequence[StatementUpgrade], old: SystemSpec, new: SystemSpec) 
 
 def _conclude(done: Upgrade, sides: Sides | None, options: GateOptions, console: Console, command: list[str]) -> int:
     """Print the statements, and write the files; return the exit code."""
-    judged = [(each.name, each.judgement) for each in done.statements]
+    judged = [(statement.name, statement.judgement) for statement in done.statements]
     about = f"{done.file}: {done.old} -> {done.new}"
-    notes = [f"{each.name}: {words}" for each in done.statements for words in each.further] + list(done.notes)
+    notes = [f"{statement.name}: {words}" for statement in done.statements for words in statement.further] + list(
+        done.notes
+    )
     if sides is None:
         gated = Gated(done.file, about, "throughput", judged, options.fails, notes)
     else:
         gated = replace(of_compared(sides.compared, options), about=about, judged=judged, notes=notes)
         gated = replace(gated, advice=advice(gated, sides.document, command))
-    gated = replace(gated, command="upgrade", statements=[each.document for each in done.statements])
+    gated = replace(gated, command="upgrade", statements=[statement.document for statement in done.statements])
     head = Text.assemble("upgrade  ", (f"{done.file}  {done.old} -> {done.new}", "bold"), f"   {done.counts}")
     console.print(head, soft_wrap=True)
-    styles = {each.name: _STYLES.get(each.judgement.verdict, "") for each in done.statements}
+    styles = {statement.name: _STYLES.get(statement.judgement.verdict, "") for statement in done.statements}
     for name, line in done.lines(console.width):
         console.print(Text(line, style=styles.get(name or "", "")), soft_wrap=True)
     if gated.advice:

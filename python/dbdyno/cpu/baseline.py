@@ -71,8 +71,8 @@ def changes(before: dict[str, Any], after: dict[str, Any]) -> Changes:
     """Compare two build objects of count documents."""
     return Changes(
         Change("all", before["i_refs"], after["i_refs"]),
-        _changed({each["name"]: each["i_refs"] for each in before["parts"]}, after["parts"], "name"),
-        _sorted(_changed({each["file"]: each["i_refs"] for each in before["files"]}, after["files"], "file")),
+        _changed({part["name"]: part["i_refs"] for part in before["parts"]}, after["parts"], "name"),
+        _sorted(_changed({file["file"]: file["i_refs"] for file in before["files"]}, after["files"], "file")),
         _sorted(_functions(before, after)),
         differing_results(before, after),
     )
@@ -86,9 +86,9 @@ def _changed(before: dict[str, int], after: list[dict[str, Any]], key: str) -> l
 def _functions(before: dict[str, Any], after: dict[str, Any]) -> list[Change]:
     def named(build: dict[str, Any]) -> dict[str, int]:
         sums: dict[str, int] = {}
-        for each in build["functions"]:
-            name = f"{each['name']} ({each['file']})"
-            sums[name] = sums.get(name, 0) + each["i_refs"]
+        for function in build["functions"]:
+            name = f"{function['name']} ({function['file']})"
+            sums[name] = sums.get(name, 0) + function["i_refs"]
         return sums
 
     one, other = named(before), named(after)
@@ -96,7 +96,7 @@ def _functions(before: dict[str, Any], after: dict[str, Any]) -> list[Change]:
 
 
 def _sorted(found: list[Change]) -> list[Change]:
-    return sorted((each for each in found if each.difference), key=lambda each: -abs(each.difference))
+    return sorted((change for change in found if change.difference), key=lambda change: -abs(change.difference))
 
 
 def judge_counts(found: Changes, margin: float) -> list[tuple[str, Judgement]]:

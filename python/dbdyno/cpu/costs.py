@@ -60,8 +60,8 @@ class EngineCosts:
     def by_file(self) -> dict[str, int]:
         """Return the instructions by original file, most first."""
         sums: dict[str, int] = defaultdict(int)
-        for each in self.functions:
-            sums[each.file] += each.i_refs
+        for function in self.functions:
+            sums[function.file] += function.i_refs
         return dict(sorted(sums.items(), key=lambda item: -item[1]))
 
 
@@ -88,7 +88,9 @@ def engine_costs(attributions: Iterable[Attribution], source: SourceMap) -> Engi
                 file, name, head = _ELSEWHERE, f"{symbol} ({PurePath(place.file).name})", 0
             function = functions.setdefault((file, name, head), FunctionCost(name, file, head, nothing, nothing))
             function.own, function.below = _plus(function.own, own), _plus(function.below, below)
-    costs.functions = sorted(functions.values(), key=lambda each: (-each.i_refs, each.file, each.name))
+    costs.functions = sorted(
+        functions.values(), key=lambda function_cost: (-function_cost.i_refs, function_cost.file, function_cost.name)
+    )
     return costs
 
 
@@ -144,5 +146,5 @@ def annotate(source: SourceMap, costs: EngineCosts, order: Order = "hottest") ->
         if i_refs:
             found.append(AnnotatedFunction(function, i_refs, i_refs / max(costs.total, 1), lines))
     if order == "hottest":
-        found.sort(key=lambda each: (-each.i_refs, each.function.first))
+        found.sort(key=lambda annotated_function: (-annotated_function.i_refs, annotated_function.function.first))
     return found

@@ -82,7 +82,11 @@ def count(
         counts.append(BuildCount(each_build, [each.without_lines() for each in counted], costs))
     if not counts:
         raise SystemFailed("; ".join(left_out))
-    document["notes"] += [*_notes_on_definitions(counts), *_notes(request, [each.build for each in counts]), *left_out]
+    document["notes"] += [
+        *_notes_on_definitions(counts),
+        *_notes(request, [build_count.build for build_count in counts]),
+        *left_out,
+    ]
     document["builds"] = build_objects(counts)
     return document, counts
 
@@ -101,7 +105,7 @@ def _notes_on_definitions(counts: list[BuildCount]) -> list[str]:
 
 def _notes(request: CpuRequest, builds: list[Build]) -> list[str]:
     """Return notes about sources of another version than requested, and about sources of different origin."""
-    notes = [note for note in (release_source(each).difference for each in request.sources) if note]
+    notes = [note for note in (release_source(source).difference for source in request.sources) if note]
     families = dict.fromkeys(each.source.family.rpartition(" ")[0] or each.source.family for each in builds)
     if len(families) > 1:
         notes.append(f"the sources have different origins ({', '.join(families)}), which may have modified them")

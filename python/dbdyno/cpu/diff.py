@@ -56,24 +56,24 @@ def diff(before: Side, after: Side) -> list[FunctionChange]:
     one, other = _by_key(before.costs), _by_key(after.costs)
     found = [FunctionChange(key[1], key[0], one.get(key), other.get(key)) for key in dict.fromkeys([*one, *other])]
     texts = _Functions(before.source), _Functions(after.source)
-    changed = [each for each in found if each.difference or _lines_differ(each)]
-    for each in changed:
-        each.lines = list(_lines(each, before, after, texts))
-    kept = [each for each in changed if each.difference or any(line.difference for line in each.lines)]
-    return sorted(kept, key=lambda each: (-abs(each.difference), each.file, each.name))
+    changed = [change for change in found if change.difference or _lines_differ(change)]
+    for change in changed:
+        change.lines = list(_lines(change, before, after, texts))
+    kept = [change for change in changed if change.difference or any(line.difference for line in change.lines)]
+    return sorted(kept, key=lambda change: (-abs(change.difference), change.file, change.name))
 
 
 def _by_key(costs: EngineCosts) -> dict[tuple[str, str], FunctionCost]:
     """Return functions by file and name, merging equal names within a file (branches of an `#if`)."""
     found: dict[tuple[str, str], FunctionCost] = {}
-    for each in costs.functions:
-        known = found.get(each.key)
+    for function in costs.functions:
+        known = found.get(function.key)
         if known is None:
-            found[each.key] = each
+            found[function.key] = function
         else:
-            own = [a + b for a, b in zip(known.own, each.own, strict=True)]
-            below = [a + b for a, b in zip(known.below, each.below, strict=True)]
-            found[each.key] = FunctionCost(known.name, known.file, known.line, own, below)
+            own = [a + b for a, b in zip(known.own, function.own, strict=True)]
+            below = [a + b for a, b in zip(known.below, function.below, strict=True)]
+            found[function.key] = FunctionCost(known.name, known.file, known.line, own, below)
     return found
 
 
@@ -87,12 +87,12 @@ class _Functions:
 
     def __init__(self, source: SourceMap) -> None:
         self._found: dict[tuple[str, str], list[SourceFunction]] = {}
-        for each in source.functions:
-            self._found.setdefault((each.file, each.name), []).append(each)
+        for function in source.functions:
+            self._found.setdefault((function.file, function.name), []).append(function)
 
     def ranges(self, key: tuple[str, str]) -> list[int]:
         """Return the line numbers of a function, from 1."""
-        return [line for each in self._found.get(key, []) for line in range(each.first, each.last + 1)]
+        return [line for function in self._found.get(key, []) for line in range(function.first, function.last + 1)]
 
 
 def _lines(

@@ -95,7 +95,7 @@ def new_document(work: Work, compiler: str, seed: int) -> CpuDocument:
 
 def build_objects(counts: Sequence[BuildCount]) -> list[dict[str, Any]]:
     """Return the objects of builds with unique names."""
-    builds = [build_object(each) for each in counts]
+    builds = [build_object(count) for count in counts]
     names = [build["name"] for build in builds]
     for build in builds:
         # Sources of the same version can differ: distinguish them by their hash.
@@ -109,7 +109,7 @@ def check_document(found: Any, place: str, hint: str) -> CpuDocument:
     if not isinstance(found, dict) or found.get("schema") != SCHEMA:
         raise InputError(place, f"not a document of the schema `{SCHEMA}`", hint)
     builds = found.get("builds")
-    whole = isinstance(builds, list) and builds and all(_is_build(each) for each in builds)
+    whole = isinstance(builds, list) and builds and all(_is_build(build) for build in builds)
     if not whole or any(name not in found for name in CpuDocument.__annotations__):
         raise InputError(place, f"this `{SCHEMA}` document is incomplete", hint)
     document: CpuDocument = found  # type: ignore[assignment]
@@ -186,9 +186,9 @@ def build_object(count: BuildCount) -> dict[str, Any]:
     """
     build, source = count.build, count.build.source
     events = len(count.parts[0].attribution.events)
-    total = add_up((each.costs for each in count.parts), events)
-    engine = add_up((each.attribution.engine for each in count.parts), events)
-    harness = add_up((each.attribution.harness for each in count.parts), events)
+    total = add_up((part.costs for part in count.parts), events)
+    engine = add_up((part.attribution.engine for part in count.parts), events)
+    harness = add_up((part.attribution.harness for part in count.parts), events)
     return {
         "name": build.label,
         "version": source.version,
@@ -207,18 +207,24 @@ def build_object(count: BuildCount) -> dict[str, Any]:
         "engine": counters(engine),
         "harness": counters(harness),
         "program": _program(count),
-        "statements": sum(each.statements for each in count.parts),
-        "parts": [_part(each) for each in count.parts],
+        "statements": sum(part.statements for part in count.parts),
+        "parts": [_part(part) for part in count.parts],
         "files": [{"file": file, "i_refs": i_refs} for file, i_refs in count.costs.by_file().items()],
         "functions": [
-            {"name": each.name, "file": each.file, "line": each.line, "i_refs": each.i_refs, "own": each.own[0]}
-            for each in count.costs.functions
+            {
+                "name": function.name,
+                "file": function.file,
+                "line": function.line,
+                "i_refs": function.i_refs,
+                "own": function.own[0],
+            }
+            for function in count.costs.functions
         ],
     }
 
 
 def _program(count: BuildCount) -> dict[str, Any] | None:
-    program = next((each for each in count.parts if each.whole), None)
+    program = next((part for part in count.parts if part.whole), None)
     if program is None:
         return None
     return {

@@ -148,7 +148,7 @@ def _draw(
     width = _WIDTH * frame.cost / whole
     rows.append(_drawn(name, frame.cost, x, depth, width, frame.cost / whole, link(name)))
     deepest = depth
-    for callee, below in sorted(frame.callees.items(), key=lambda each: -each[1].cost):
+    for callee, below in sorted(frame.callees.items(), key=lambda pair: -pair[1].cost):
         if _WIDTH * below.cost / whole < _NARROWEST:
             break
         deepest = max(deepest, _draw(rows, callee, below, x, depth + 1, whole, link))

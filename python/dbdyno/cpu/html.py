@@ -92,11 +92,11 @@ def write_count(document: CpuDocument, sources: Sequence[AnnotatedBuild], base: 
         (
             build["name"],
             index,
-            list(_pieces(each.source, each.costs, index)),
+            list(_pieces(annotated_build.source, annotated_build.costs, index)),
             _summary(build, index),
-            _flame(build, index, each.stacks),
+            _flame(build, index, annotated_build.stacks),
         )
-        for index, (build, each) in enumerate(zip(builds, sources, strict=False))
+        for index, (build, annotated_build) in enumerate(zip(builds, sources, strict=False))
     ]
     differing = [(build["name"], differing_results(builds[0], build)) for build in builds[1:]]
     write_text(
@@ -126,13 +126,13 @@ def write_diff(names: tuple[str, str], totals: tuple[int, int], changes: Sequenc
     before, after = totals
     change = after - before
     rows = []
-    for index, each in enumerate(changes):
-        html = highlighted(line.text for line in each.lines)
+    for index, function_change in enumerate(changes):
+        html = highlighted(line.text for line in function_change.lines)
         lines = [
             (line, Markup(text))  # noqa: S704 - `coloured` escapes what it is given
-            for line, text in zip(each.lines, html, strict=True)
+            for line, text in zip(function_change.lines, html, strict=True)
         ]
-        rows.append((f"f{index}", each, lines, 100 * each.difference / before if before else 0.0))
+        rows.append((f"f{index}", function_change, lines, 100 * function_change.difference / before if before else 0.0))
     write_text(
         path,
         _render("diff.html.j2", names=names, before=before, after=after, change=change, rows=rows, cold=_COLD * 100),
@@ -146,22 +146,24 @@ def _render(template: str, **context: Any) -> str:
 def _pieces(source: SourceMap, costs: EngineCosts, build: int) -> Iterator[Piece]:
     """Split the source into functions with a cost and the lines between them."""
     at = 1
-    for each in annotate(source, costs, "file"):
-        function = each.function
+    for annotated in annotate(source, costs, "file"):
+        function = annotated.function
         if function.first > at:
             yield _cold(source, at, function.first - 1)
-        head = f"{function.name} · {function.file}:{function.first} · {each.i_refs:,} ({each.share * 100:.2f} %)"
-        html = highlighted(line.text for line in each.lines)
+        head = (
+            f"{function.name} · {function.file}:{function.first} · {annotated.i_refs:,} ({annotated.share * 100:.2f} %)"
+        )
+        html = highlighted(line.text for line in annotated.lines)
         total = costs.total
         rows = [
             f"<b>{'' if line.cost is None else f'{line.cost.own[0]:,}':>14}</b>"
             f"<b>{'' if line.cost is None or not line.cost.below[0] else f'{line.cost.below[0]:,}':>12}</b>"
             f"<s>{'' if line.cost is None else _share(line.cost.i_refs, total):>9}</s>"
             f"<u>{line.number:>7}</u> {text}"
-            for line, text in zip(each.lines, html, strict=True)
+            for line, text in zip(annotated.lines, html, strict=True)
         ]
         body = Markup("\n".join(rows))  # noqa: S704 - `coloured` escapes what it is given
-        yield Piece(f"b{build}l{function.first}", head, body, each.share >= _COLD)
+        yield Piece(f"b{build}l{function.first}", head, body, annotated.share >= _COLD)
         at = function.last + 1
     if at <= len(source.lines):
         yield _cold(source, at, len(source.lines))
@@ -181,19 +183,19 @@ def _share(i_refs: int, total: int) -> str:
 def _summary(build: dict[str, Any], index: int) -> list[tuple[str, str, str, str, float]]:
     return [
         (
-            f"b{index}l{each['line']}",
-            each["name"],
-            each["file"],
-            f"{each['i_refs']:,}",
-            100 * each["i_refs"] / build["i_refs"],
+            f"b{index}l{function['line']}",
+            function["name"],
+            function["file"],
+            f"{function['i_refs']:,}",
+            100 * function["i_refs"] / build["i_refs"],
         )
-        for each in build["functions"][:_LISTED]
+        for function in build["functions"][:_LISTED]
     ]
 
 
 def _flame(build: dict[str, Any], index: int, stacks: list[str]) -> str:
     """Draw the flame graph of a build; frames of the most expensive functions link to their source."""
-    anchors = {each["name"]: f"b{index}l{each['line']}" for each in build["functions"][:_LISTED]}
+    anchors = {function["name"]: f"b{index}l{function['line']}" for function in build["functions"][:_LISTED]}
 
     def anchor(frame: str) -> str | None:
         # Callgrind numbers recursive calls of a function: `name'2`.
@@ -213,7 +215,7 @@ def _parts(builds: list[dict[str, Any]]) -> list[tuple[str, list[str], list[str]
             (
                 short[part["name"]],
                 ["-" if each is None else f"{each['i_refs']:,}" for each in found],
-                ["-" if each is None else f"{each:,.1f}" for each in slopes],
+                ["-" if slope is None else f"{slope:,.1f}" for slope in slopes],
             )
         )
     return rows

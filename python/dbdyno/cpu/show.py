@@ -79,7 +79,7 @@ def show_changes(found: Changes, name: str, console: Console) -> None:
     line = f"compared with {name}: {total.before:,} → {total.after:,} instructions, {_change(total)}"
     console.print(line, style="bold")
     for title, changed in (
-        ("part", [each for each in found.parts if each.difference]),
+        ("part", [change for change in found.parts if change.difference]),
         ("file", found.files),
         ("function", found.functions),
     ):
@@ -87,9 +87,9 @@ def show_changes(found: Changes, name: str, console: Console) -> None:
             console.print(f"no {title} changed")
             continue
         table = _table([title, "before", "after", "change", "of all"])
-        for each in changed[:_CHANGED]:
-            of_all = each.difference / total.before * 100 if total.before else 0.0
-            table.add_row(each.name, f"{each.before:,}", f"{each.after:,}", _change(each), f"{of_all:+.3f} %")
+        for change in changed[:_CHANGED]:
+            of_all = change.difference / total.before * 100 if total.before else 0.0
+            table.add_row(change.name, f"{change.before:,}", f"{change.after:,}", _change(change), f"{of_all:+.3f} %")
         console.print(table)
         if len(changed) > _CHANGED:
             console.print(f"and {len(changed) - _CHANGED} more", style="dim")
@@ -185,9 +185,11 @@ def _show_groups(build: dict[str, Any], console: Console) -> None:
 
 def _show_functions(build: dict[str, Any], console: Console) -> None:
     table = _table([f"hottest functions of {build['name']}", "file", "line", "I refs", "share"])
-    for each in build["functions"][:_HOTTEST]:
-        share = each["i_refs"] / build["i_refs"] * 100 if build["i_refs"] else 0.0
-        table.add_row(each["name"], each["file"], str(each["line"] or ""), f"{each['i_refs']:,}", f"{share:.2f} %")
+    for function in build["functions"][:_HOTTEST]:
+        share = function["i_refs"] / build["i_refs"] * 100 if build["i_refs"] else 0.0
+        table.add_row(
+            function["name"], function["file"], str(function["line"] or ""), f"{function['i_refs']:,}", f"{share:.2f} %"
+        )
     console.print(table)
 
 
@@ -225,10 +227,10 @@ _NOISE = 0.0001
 
 def annotated_lines(functions: Sequence[AnnotatedFunction], total: int, most: int | None) -> Iterator[str]:
     """Yield the text of functions with their relevant lines. ``most``: number of functions; ``total``: the engine's."""
-    for each in functions[:most]:
-        function = each.function
-        yield f"── {function.name}  {function.file}  {each.i_refs:,} instructions, {each.share * 100:.2f} %"
-        for line in each.trimmed(max(1, round(total * _NOISE))):
+    for annotated in functions[:most]:
+        function = annotated.function
+        yield f"── {function.name}  {function.file}  {annotated.i_refs:,} instructions, {annotated.share * 100:.2f} %"
+        for line in annotated.trimmed(max(1, round(total * _NOISE))):
             if line is None:
                 yield f"{'':>14} {'':>8} {'⋮':>7}"
             elif line.cost is None:
@@ -249,19 +251,19 @@ def diff_lines(
         yield "no function differs"
         return
     yield f"{'before':>14} {'after':>14} {'change':>12} {'of all':>9}  function"
-    for each in changes[:most]:
-        one = f"{each.before.i_refs:,}" if each.before else "-"
-        other = f"{each.after.i_refs:,}" if each.after else "-"
-        share = 100 * each.difference / before if before else 0.0
-        yield f"{one:>14} {other:>14} {each.difference:>+12,} {share:>+7.3f} %  {each.name} ({each.file})"
+    for change in changes[:most]:
+        one = f"{change.before.i_refs:,}" if change.before else "-"
+        other = f"{change.after.i_refs:,}" if change.after else "-"
+        share = 100 * change.difference / before if before else 0.0
+        yield f"{one:>14} {other:>14} {change.difference:>+12,} {share:>+7.3f} %  {change.name} ({change.file})"
     if len(changes) > most:
         yield f"and {len(changes) - most} more"
-    for each in changes[:most]:
-        lines = [line for line in each.lines if line.difference]
+    for change in changes[:most]:
+        lines = [line for line in change.lines if line.difference]
         if not lines:
             continue
         yield ""
-        yield f"── {each.name}  {each.file}  {each.difference:+,}"
+        yield f"── {change.name}  {change.file}  {change.difference:+,}"
         lines.sort(key=lambda line: -abs(line.difference))
         for line in lines[:most]:
             yield f"{line.before:>14,} {line.after:>14,} {line.difference:>+12,}  {_line_numbers(line)} {line.text}"

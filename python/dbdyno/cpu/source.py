@@ -58,7 +58,7 @@ class SourceMap:
     def _starts(self) -> list[int]:
         found = self.__dict__.get("starts")
         if found is None:
-            found = [each.first for each in self.functions]
+            found = [function.first for function in self.functions]
             object.__setattr__(self, "starts", found)
         return found
 

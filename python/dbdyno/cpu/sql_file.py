@@ -77,7 +77,7 @@ def sql_task(statements: list[SqlStatement]) -> dict[str, Any]:
         "connect": "once",
         # Parse each statement just before it runs, because earlier statements may create its tables.
         "prepare": "never",
-        "statements": [{"name": f"line {each.line}", "sql": each.text} for each in statements],
+        "statements": [{"name": f"line {statement.line}", "sql": statement.text} for statement in statements],
         "transactions": [
             {"name": "file", "steps": [{"do": "execute", "statement": index} for index in range(len(statements))]}
         ],

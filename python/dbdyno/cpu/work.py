@@ -81,7 +81,7 @@ def find_work(name: str, chosen: Sequence[str]) -> Work:
 
 def _of_file(path: Path) -> Work:
     statements = read_statements(path)
-    groups, names = _grouped([kind_of(each.text) for each in statements])
+    groups, names = _grouped([kind_of(statement.text) for statement in statements])
     task = sql_task(statements) | {"record": _record(groups)}
     return Work(
         path.name, [Part("file", task, names, once=True)], ["the file is run once, including its first statements"]
@@ -126,9 +126,9 @@ def _of_cell(experiment: Experiment, cell: ResolvedCell) -> Part:
         hint = "choose other cells, and use `--sqlite` and `--cflags` (such as `-DSQLITE_THREADSAFE=2`) instead"
         raise InputError(f"{experiment.place}: {cell.id}", problem, hint)
     task = as_json(compiled.task)
-    names = [" ".join(each["sql"].split()) for each in task["statements"]]
+    names = [" ".join(statement["sql"].split()) for statement in task["statements"]]
     if len(names) > _GROUPS - len(_CONTROL) - 1:
-        names = [kind_of(each) for each in names]
+        names = [kind_of(name) for name in names]
     groups, named = _grouped(names)
     ends = {name: task["window"].get(name) for name in ("transactions", "statements")}
     changed = {

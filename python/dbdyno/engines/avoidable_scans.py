@@ -23,15 +23,15 @@ def avoidable_scans(
     if read is None or (len(read.reads) == 1 and _returns_much(rows, read.reads[0], engine, catalog)):
         return
     found = False
-    for each in whole_reads(read):
-        index = engine.index_for(sql, called(each), catalog, inner=each.inner)
+    for node in whole_reads(read):
+        index = engine.index_for(sql, called(node), catalog, inner=node.inner)
         if index is not None and read.no_index_reason:
-            yield each, read.no_index_reason
+            yield node, read.no_index_reason
             return
         # If the plan already scans the index that would be advised, no index improves it.
-        if index is not None and (index.existing is None or index.existing != each.index):
+        if index is not None and (index.existing is None or index.existing != node.index):
             found = True
-            yield each, index
+            yield node, index
     if found or len(read.reads) != 1:
         return
     for line in read.sorts:
@@ -44,6 +44,6 @@ def avoidable_scans(
 def _returns_much(returned: float | None, read: PlanNode, engine: Engine, catalog: JsonObject) -> bool:
     """Whether a statement returns so many rows that a full scan is faster; False if that is unknown."""
     names = {called(read).lower(), (read.table or "").lower()}
-    named = (each for each in objects(catalog.get("tables")) if str(each.get("name")).lower() in names)
+    named = (table for table in objects(catalog.get("tables")) if str(table.get("name")).lower() in names)
     rows = number(next(named, {}), "rows")
     return bool(rows) and returned is not None and returned > engine.max_index_rows(int(rows or 0))

@@ -43,7 +43,7 @@ class CatalogTable:
     @cached_property
     def types(self) -> dict[str, str]:
         """The declared types of its columns in lower case, by their names in lower case."""
-        return {str(each.get("name")).lower(): str(each.get("type") or "").lower() for each in self._columns}
+        return {str(column.get("name")).lower(): str(column.get("type") or "").lower() for column in self._columns}
 
     @cached_property
     def column_names(self) -> frozenset[str] | None:
@@ -52,7 +52,7 @@ class CatalogTable:
 
     def column(self, name: str) -> str:
         """Return a column's name as in the catalog."""
-        named = [str(each.get("name")) for each in self._columns]
+        named = [str(column.get("name")) for column in self._columns]
         return name if name in named else next((each for each in named if each.lower() == name.lower()), name)
 
     def collation(self, column: str) -> str:
@@ -103,8 +103,8 @@ def find_table(catalog: JsonObject, node: exp.Table, grammar: str) -> CatalogTab
 def find_entry(entries: Sequence[JsonObject], node: exp.Table, grammar: str) -> JsonObject | None:
     """Find the table or view that a statement names among entries of the catalog."""
     name, schema = _folded(node.this, grammar), _folded(node.args.get("db"), grammar)
-    named = [each for each in entries if each.get("name") == name]
-    named = named or [each for each in entries if str(each.get("name")).lower() == name.lower()]
+    named = [entry for entry in entries if entry.get("name") == name]
+    named = named or [entry for entry in entries if str(entry.get("name")).lower() == name.lower()]
     # A table without a schema is in the search path, perhaps in this schema.
     wanted = [schema, None] if schema else [None]
     return next((each for of in wanted for each in named if (each.get("schema") or None) == of), None)

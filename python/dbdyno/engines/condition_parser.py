@@ -34,10 +34,10 @@ def conditions_on(sql: str, engine: str, table: str, catalog: JsonObject) -> Con
     stored = next(
         (each for each in objects(catalog.get("tables")) if _lower(each, "name") == named[0].name.lower()), {}
     )
-    known = [_lower(each, "name") for each in objects(stored.get("columns"))]
+    known = [_lower(column, "name") for column in objects(stored.get("columns"))]
     columns = () if scope is None else tuple(dict.fromkeys(_compared(scope, named[0], known)))
-    first = [_lower(next(iter(objects(each.get("keys"))), {}), "column") for each in objects(stored.get("indexes"))]
-    return Conditions(named[0].name, columns, tuple(each for each in columns if each.lower() in first))
+    first = [_lower(next(iter(objects(index.get("keys"))), {}), "column") for index in objects(stored.get("indexes"))]
+    return Conditions(named[0].name, columns, tuple(column for column in columns if column.lower() in first))
 
 
 def _compared(scope: exp.Expr, table: exp.Table, known: Sequence[str]) -> Iterator[str]:

@@ -19,4 +19,4 @@ class Conditions:
     @property
     def unindexed(self) -> tuple[str, ...]:
         """The columns that are not the first column of any index."""
-        return tuple(each for each in self.columns if each not in self.indexed)
+        return tuple(column for column in self.columns if column not in self.indexed)

@@ -181,7 +181,7 @@ class Engine:
 
     def places(self, text: str) -> int:
         """Count the ``?`` placeholders of a statement."""
-        return sum(each.text == "?" for each in self.placeholders(text))
+        return sum(token.text == "?" for token in self.placeholders(text))
 
     def check_statement(self, text: str) -> tuple[str, str] | None:
         """Return why a string is not a statement of this engine, and a hint; ``None`` if it may be one."""

@@ -41,8 +41,8 @@ def existing_index(table: CatalogTable, wanted: Wanted, grammar: Grammar, used: 
         is_used = str(index.get("name")) in used
         if not index.get("usable", True) or (index.get("partial") and not is_used):
             continue
-        keys = [each | {"expression": is_used} for each in objects(index.get("keys"))]
-        names = [str(each.get("column")).lower() for each in keys]
+        keys = [key | {"expression": is_used} for key in objects(index.get("keys"))]
+        names = [str(key.get("column")).lower() for key in keys]
         keys += [{"column": each} for each in stored if each not in names]
         if _serves(table, wanted, str(index.get("method") or "btree"), keys, grammar):
             return str(index.get("name"))
@@ -51,10 +51,10 @@ def existing_index(table: CatalogTable, wanted: Wanted, grammar: Grammar, used: 
 
 def is_unique(table: CatalogTable, keys: Sequence[Key]) -> bool:
     """Whether an existing unique index finds a single row by keys that equal values."""
-    names = {each.name.lower() for each in keys if each.name and not each.collation}
-    indexes = [each for each in table.indexes if each.get("unique") and each.get("usable", True)]
+    names = {key.name.lower() for key in keys if key.name and not key.collation}
+    indexes = [index for index in table.indexes if index.get("unique") and index.get("usable", True)]
     unique = [
-        [str(each.get("column")).lower() for each in objects(index.get("keys"))]
+        [str(key.get("column")).lower() for key in objects(index.get("keys"))]
         for index in indexes
         if not index.get("partial")
     ]
@@ -80,7 +80,7 @@ def _serves(table: CatalogTable, wanted: Wanted, method: str, keys: Sequence[Jso
         all(_is_key(table, key, each, grammar) for key, each in pairs)
         and len({key.descending != bool(each.get("descending")) for key, each in pairs}) <= 1
     )
-    columns = {str(each.get("column")).lower() for each in keys}
+    columns = {str(key.get("column")).lower() for key in keys}
     has_more = {each.lower() for each in wanted.more} <= columns
     first, then = keys[: len(equal)], keys[len(equal) : len(wanted.keys)]
     return is_ordered and has_more and has_all(equal, first) and has_all(rest, then)

@@ -35,5 +35,5 @@ class Entry:
         """Yield its fixes; none if other resources limit the cell, or the entry doesn't apply."""
         if not set(self.against) & set(situation.resources):
             return
-        for each in self.make(situation):
-            yield replace(each, against=self.against, source=self.source)
+        for fix in self.make(situation):
+            yield replace(fix, against=self.against, source=self.source)

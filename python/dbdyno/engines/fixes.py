@@ -114,24 +114,24 @@ class Situation:
     @cached_property
     def writes(self) -> bool:
         """Whether a statement changes rows."""
-        return any(each.writes for each in self.statements)
+        return any(statement.writes for statement in self.statements)
 
     @cached_property
     def reads(self) -> bool:
         """Whether a statement only reads."""
-        return any(not each.writes for each in self.statements)
+        return any(not statement.writes for statement in self.statements)
 
     @cached_property
     def plans(self) -> Sequence[PlanRead]:
         """The plans that dbdyno can read."""
         engine = engine_of(self.engine)
-        found = (engine.read_plan(each.plan) for each in self.statements)
-        return [each for each in found if each is not None]
+        found = (engine.read_plan(statement.plan) for statement in self.statements)
+        return [read for read in found if read is not None]
 
     @cached_property
     def sorts(self) -> bool:
         """Whether a plan sorts or groups rows."""
-        return any(each.sorts for each in self.plans)
+        return any(plan.sorts for plan in self.plans)
 
     @property
     def may_index(self) -> bool:
@@ -176,7 +176,8 @@ PLACEHOLDER_SOURCE = Source("", "", "")
 def index_prices(situation: Situation, table: str) -> tuple[Price, ...]:
     """Return the expected costs of an index on a table, before measuring it."""
     written = any(
-        each.writes and re.search(rf"\b{re.escape(table)}\b", each.sql, re.IGNORECASE) for each in situation.statements
+        statement.writes and re.search(rf"\b{re.escape(table)}\b", statement.sql, re.IGNORECASE)
+        for statement in situation.statements
     )
     kept = Price("writes", f"each change to {table} also updates the index")
     return (kept,) if written or not situation.writes else (Price("space", "storage for one more index"),)
@@ -206,10 +207,10 @@ def prefix_index(situation: Situation, search: Search, options: str, does: str) 
 
 def _prefix_scans(situation: Situation) -> Iterator[Search]:
     engine = engine_of(situation.engine)
-    for each in situation.statements:
-        if engine.looks_up(each.plan) is not False:
+    for statement in situation.statements:
+        if engine.looks_up(statement.plan) is not False:
             continue
-        search = prefix_search(each.sql, each.values, situation.engine)
+        search = prefix_search(statement.sql, statement.values, situation.engine)
         found = None if search is None else in_catalog(situation.version, situation.settings, situation.catalog, search)
         if found is not None:
             yield found

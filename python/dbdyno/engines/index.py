@@ -87,14 +87,14 @@ class Index:
     def is_like(self, other: Index) -> bool:
         """Whether another index differs at most in its name."""
         mine, others = (
-            (each.schema, each.table, each.keys, each.include, each.where, each.method) for each in (self, other)
+            (index.schema, index.table, index.keys, index.include, index.where, index.method) for index in (self, other)
         )
         return mine == others
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The keys in words: columns or expressions, with collation and order if they are not the default."""
-        return tuple(each.text for each in self.keys)
+        return tuple(key.text for key in self.keys)
 
 
 def index_name(table: str, columns: Sequence[str]) -> str:

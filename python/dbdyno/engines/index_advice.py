@@ -69,12 +69,12 @@ def index_candidates(
     if found is None:
         return []
     made: list[Index] = []
-    used = {each.index for each in plan.reads if each.kind == "search" and each.index} if plan is not None else set()
-    for each in sorted(found.candidates(), key=lambda each: (_place(each.use, plan), each.rank)):
+    used = {node.index for node in plan.reads if node.kind == "search" and node.index} if plan is not None else set()
+    for candidate in sorted(found.candidates(), key=lambda each: (_place(each.use, plan), each.rank)):
         if len(made) == limit:
             break
-        if found.existing(each, used) is None:
-            index = found.index(each, {other.name for other in (*known, *made)})
+        if found.existing(candidate, used) is None:
+            index = found.index(candidate, {other.name for other in (*known, *made)})
             index = next((other for other in known if other.is_like(index)), index)
             if not any(other.is_like(index) for other in made):
                 made.append(index)
@@ -92,13 +92,13 @@ def index_for(sql: str, engine: str, table: str, catalog: JsonObject, *, inner: 
     if found is None:
         return None
     wanted = table.lower()
-    aliased = [each for each in found.uses if each.source.name.lower() == wanted]
-    named = aliased or [each for each in found.uses if each.table.written.lower() == wanted]
-    for each in sorted(found.candidates(), key=lambda each: each.rank):
+    aliased = [table_use for table_use in found.uses if table_use.source.name.lower() == wanted]
+    named = aliased or [table_use for table_use in found.uses if table_use.table.written.lower() == wanted]
+    for candidate in sorted(found.candidates(), key=lambda each: each.rank):
         # A covering index comes first if it would be read wholly.
-        is_plain = not (each.where or each.together or (each.more and each.rank >= 0))
-        if each.use in named and is_plain and (inner or not each.is_joined or found.is_driven(each.use)):
-            return replace(found.index(each, set()), existing=found.existing(each, set()))
+        is_plain = not (candidate.where or candidate.together or (candidate.more and candidate.rank >= 0))
+        if candidate.use in named and is_plain and (inner or not candidate.is_joined or found.is_driven(candidate.use)):
+            return replace(found.index(candidate, set()), existing=found.existing(candidate, set()))
     return None
 
 
@@ -108,7 +108,7 @@ def _place(use: TableUse, plan: PlanRead | None) -> int:
         return 0
     own = {use.source.name.lower(), use.table.written.lower(), use.table.name.lower()}
     scanned, read = (
-        {name.lower() for each in nodes for name in (each.alias, each.table) if name}
+        {name.lower() for node in nodes for name in (node.alias, node.table) if name}
         for nodes in (whole_reads(plan), plan.reads)
     )
     if own & scanned or (plan.sorts and use.orders):
@@ -135,8 +135,8 @@ class _Advice:
         from sqlglot import exp
 
         self._grammar, self._support = grammar, grammar.support
-        tables = {id(each): find_table(catalog, each, grammar.name) for each in tree.find_all(exp.Table)}
-        known = {node: each for node, each in tables.items() if each is not None}
+        tables = {id(table): find_table(catalog, table, grammar.name) for table in tree.find_all(exp.Table)}
+        known = {node: table for node, table in tables.items() if table is not None}
 
         def columns_of(node: exp.Table) -> frozenset[str] | None:
             return known[id(node)].column_names if id(node) in known else None
@@ -148,7 +148,9 @@ class _Advice:
     def is_driven(self, use: TableUse) -> bool:
         """Whether a condition restricts the rows of another table to which this one is joined."""
         others = {table for source in use.joined for table in source.tables()}
-        return any(each is not use and each.is_driving and each.source in others for each in self.uses)
+        return any(
+            table_use is not use and table_use.is_driving and table_use.source in others for table_use in self.uses
+        )
 
     def existing(self, candidate: _Candidate, used: Set[str]) -> str | None:
         """Return the name of an index that serves a candidate's conditions as well, or ``None``.
@@ -170,10 +172,10 @@ class _Advice:
             use = TableUse(Source(child.name), child)
             yield _Candidate(use, tuple(map(Key, columns)), 0, len(columns))
         for use in self.uses:
-            for each in self._of_table(use):
-                keys = tuple(dict.fromkeys(each.keys))
-                if keys and (each.method or all(_has_order(use.table, key) for key in keys)):
-                    yield replace(each, keys=keys)
+            for candidate in self._of_table(use):
+                keys = tuple(dict.fromkeys(candidate.keys))
+                if keys and (candidate.method or all(_has_order(use.table, key) for key in keys)):
+                    yield replace(candidate, keys=keys)
 
     def _of_table(self, use: TableUse) -> Iterator[_Candidate]:
         if self._support.only_one_equality:
@@ -182,20 +184,20 @@ class _Advice:
             return
         for key, method in use.special:
             yield _Candidate(use, (key,), 0, method=method)
-        single = [*use.correlated, *(each.key for each in use.equal if not each.several)]
-        several = [each.key for each in use.equal if each.several]
+        single = [*use.correlated, *(equality.key for equality in use.equal if not equality.several)]
+        several = [equality.key for equality in use.equal if equality.several]
         equal = [*single, *several]
         joins = list(self._joins(use, equal))
         variants = [] if is_unique(use.table, equal) else list(_variants(use, single, several))
         if use.is_optional and joins:
             # An outer join looks up its rows for each row of the left table. The conditions only reduce them.
-            variants = [replace(each, rank=each.rank + 2) for each in variants]
+            variants = [replace(variant, rank=variant.rank + 2) for variant in variants]
         # With no value for the table itself, the rows of another table come first.
         yield from () if equal else joins
         yield from variants
-        for each in variants[:1]:
-            yield from self._covering(each, is_first=True)
-        is_served = any(self.existing(each, set()) is not None for each in variants[:1])
+        for variant in variants[:1]:
+            yield from self._covering(variant, is_first=True)
+        is_served = any(self.existing(variant, set()) is not None for variant in variants[:1])
         if not is_served and not is_unique(use.table, equal):
             yield from self._partial(use)
         yield from joins if equal else ()
@@ -205,7 +207,7 @@ class _Advice:
     def _arms(self, use: TableUse, equal: Sequence[Key], arms: Sequence[TableUse]) -> Iterator[_Candidate]:
         """Yield a candidate for each arm of an ``or``."""
         for arm in arms:
-            keys = [*equal, *arm.correlated, *(each.key for each in arm.equal)]
+            keys = [*equal, *arm.correlated, *(equality.key for equality in arm.equal)]
             keys += [key for found in arm.joined.values() for key in found]
             keys = list(dict.fromkeys(keys))
             if not is_unique(use.table, keys):
@@ -216,7 +218,7 @@ class _Advice:
 
     def _joins(self, use: TableUse, equal: Sequence[Key]) -> Iterator[_Candidate]:
         """Yield candidates that find the rows that belong to a row of another table."""
-        is_free = not any(each.is_driving for each in self.uses)
+        is_free = not any(table_use.is_driving for table_use in self.uses)
         is_likely = use.is_optional or (not equal and (self.is_driven(use) or (is_free and use.is_inner)))
         for joined in use.joined.values():
             keys = list(dict.fromkeys([*equal, *joined]))
@@ -237,12 +239,12 @@ class _Advice:
         table, columns = of.use.table, of.use.columns
         if columns is None or of.method:
             return
-        more = columns.keys() - {each.name.lower() for each in of.keys} - set(stored_columns(table, self._support))
+        more = columns.keys() - {key.name.lower() for key in of.keys} - set(stored_columns(table, self._support))
         if not 0 < len(more) <= _MORE or not all(_has_order(table, Key(each)) for each in more):
             return
         # Without conditions, the whole index is read: only one with all columns is smaller than the table.
         is_wholly_read = (
-            not of.use.is_restricted and not of.use.joined and not any(each.limited for each in of.use.orders)
+            not of.use.is_restricted and not of.use.joined and not any(order.limited for order in of.use.orders)
         )
         rank = of.rank - 1 if is_wholly_read and is_first else of.rank + 2
         places = list(table.types)
@@ -253,15 +255,15 @@ class _Advice:
         """Yield candidates for the rows that satisfy a constant condition of the statement."""
         if not self._support.partial:
             return
-        for each in [*(one for one in use.equal if one.where), *use.filters][:2]:
-            others = [other for other in use.equal if other is not each]
+        for equality in [*(one for one in use.equal if one.where), *use.filters][:2]:
+            others = [other for other in use.equal if other is not equality]
             single = [*use.correlated, *(other.key for other in others if not other.several)]
             several = [other.key for other in others if other.several]
             found = next(_variants(use, single, several), None)
             if found is not None:
-                yield replace(found, rank=3, where=each.where)
-            elif each in use.filters:
-                yield _Candidate(use, (each.key,), 2, where=each.where)
+                yield replace(found, rank=3, where=equality.where)
+            elif equality in use.filters:
+                yield _Candidate(use, (equality.key,), 2, where=equality.where)
 
 
 def _referencing(tree: exp.Expr, catalog: JsonObject) -> Iterator[tuple[CatalogTable, list[str]]]:
@@ -269,17 +271,24 @@ def _referencing(tree: exp.Expr, catalog: JsonObject) -> Iterator[tuple[CatalogT
     from sqlglot import exp
 
     keys = objects(catalog.get("foreign_keys"))
-    primary = {str(each.get("name")).lower(): texts(each.get("primary_key")) for each in objects(catalog.get("tables"))}
+    primary = {
+        str(table.get("name")).lower(): texts(table.get("primary_key")) for table in objects(catalog.get("tables"))
+    }
     for statement in tree.find_all(exp.Delete, exp.Update):
         changed = None
         if isinstance(statement, exp.Update):
-            changed = {each.this.name.lower() for each in statement.expressions if isinstance(each, exp.EQ)}
+            changed = {
+                expression.this.name.lower() for expression in statement.expressions if isinstance(expression, exp.EQ)
+            }
         action = "on_delete" if changed is None else "on_update"
         parents = [statement.this.name.lower()]
         # Cascades change the rows of further tables.
         for parent in parents:
             for key in keys:
-                columns = {each.lower() for each in texts(key.get("parent_columns")) or primary.get(parent, [])}
+                columns = {
+                    parent_column.lower()
+                    for parent_column in texts(key.get("parent_columns")) or primary.get(parent, [])
+                }
                 if str(key.get("parent")).lower() != parent or (
                     changed is not None and columns and not columns & changed
                 ):
@@ -297,8 +306,8 @@ def _variants(use: TableUse, single: Sequence[Key], several: Sequence[Key]) -> I
     ``single``: keys that equal one value; ``several``: keys that equal one of several values, which ends any order.
     """
     equal = (*single, *several)
-    names = {each.bare for each in single}
-    rest = [(order, tuple(each for each in order.keys if each.bare not in names)) for order in use.orders]
+    names = {key.bare for key in single}
+    rest = [(order, tuple(key for key in order.keys if key.bare not in names)) for order in use.orders]
     orders = [(order, _ascending(keys)) for order, keys in rest if keys]
     # With a limit, only the first rows in the right order are read; without one, all rows of the range.
     is_order_first = bool(orders) and (orders[0][0].limited or not use.ranges)
@@ -307,7 +316,7 @@ def _variants(use: TableUse, single: Sequence[Key], several: Sequence[Key]) -> I
         rank = (0 if is_order_first else 1) + min(place, 1) + bool(use.joined and not order.limited)
         yield from _in_order(use, (tuple(single), tuple(several)), order, keys, rank)
     for place, found in enumerate(use.ranges[:2]):
-        keys = tuple(each for each in found if each not in equal)
+        keys = tuple(key for key in found if key not in equal)
         if keys:
             yield _Candidate(use, (*equal, *keys), (1 if is_order_first else 0) + place, len(equal), fixed=True)
     if equal:
@@ -324,7 +333,7 @@ def _in_order(
         yield _Candidate(use, (*single, *keys, *several), rank, len(single), fixed=True)
         yield _Candidate(use, (*single, *several, *keys), rank + 1, count, fixed=True)
         return
-    inside = {each.bare for each in (*single, *several, *keys)}
+    inside = {key.bare for key in (*single, *several, *keys)}
     ranged = [key for found in use.ranges for key in found if key.bare not in inside][:1]
     # A range of the first sort key is read in order.
     if ranged and use.ranges[0][0].bare != keys[0].bare:
@@ -335,10 +344,10 @@ def _in_order(
 
 def _ascending(keys: tuple[Key, ...]) -> tuple[Key, ...]:
     """Return keys in ascending order if all are descending: an index can be read in both directions."""
-    if not all(each.descending for each in keys):
+    if not all(key.descending for key in keys):
         return keys
     turned = {"first": "last", "last": "first", "": ""}
-    return tuple(replace(each, descending=False, nulls=turned[each.nulls]) for each in keys)
+    return tuple(replace(key, descending=False, nulls=turned[key.nulls]) for key in keys)
 
 
 def _has_order(table: CatalogTable, key: Key) -> bool:

@@ -115,9 +115,9 @@ class _Reader:
         self._is_optional = False
         self.uses: dict[Source, TableUse] = {}
         for scope in scopes.all:
-            for each in scope.sources:
-                if each.table is not None and id(each.table) in tables:
-                    self.uses[each] = TableUse(each, tables[id(each.table)])
+            for source in scope.sources:
+                if source.table is not None and id(source.table) in tables:
+                    self.uses[source] = TableUse(source, tables[id(source.table)])
         for scope in scopes.all:
             self._read_conditions(scope)
             self._read_columns(scope)
@@ -139,15 +139,15 @@ class _Reader:
             # An outer join keeps all rows of one side, or of both, whatever its condition is.
             places = {"": required, "LEFT": _Place(scope, join.right), "RIGHT": _Place(scope, join.left)}
             place = places.get(side, _Place(scope, []))
-            for each in _conjuncts(join.on) if join.on is not None else ():
-                self._condition(each, place)
+            for conjunct in _conjuncts(join.on) if join.on is not None else ():
+                self._condition(conjunct, place)
             for column in join.using:
                 self._using(join, column, place)
             for source in join.right:
                 for use in self._below(source):
                     use.is_inner = True
-        for each in wheres:
-            self._condition(each, required)
+        for expression in wheres:
+            self._condition(expression, required)
 
     def _sides(self, scope: Scope, wheres: Sequence[exp.Expr]) -> list[str]:
         """Return the side of each join all of whose rows are kept, unless a condition rejects additional rows."""
@@ -156,11 +156,11 @@ class _Reader:
             conditions = [*wheres]
             for join, side in zip(scope.joins, sides, strict=True):
                 conditions += _conjuncts(join.on) if join.on is not None and not side else []
-            rejected = [source for each in conditions for source in self._rejected(each)]
+            rejected = [source for condition in conditions for source in self._rejected(condition)]
             reduced = []
             for join, side in zip(scope.joins, sides, strict=True):
-                keeps_left = side in ("LEFT", "FULL") and not any(each in rejected for each in join.right)
-                keeps_right = side in ("RIGHT", "FULL") and not any(each in rejected for each in join.left)
+                keeps_left = side in ("LEFT", "FULL") and not any(source in rejected for source in join.right)
+                keeps_right = side in ("RIGHT", "FULL") and not any(source in rejected for source in join.left)
                 reduced.append(
                     "FULL" if keeps_left and keeps_right else "LEFT" if keeps_left else "RIGHT" if keeps_right else ""
                 )
@@ -182,7 +182,7 @@ class _Reader:
             side = node.args.get(name)
             # Functions such as coalesce() may turn a null into a value.
             if isinstance(side, exp.Expr) and side.find(exp.Func, exp.Case, exp.Query) is None:
-                found = (self._scopes.source_of(each) for each in side.find_all(exp.Column))
+                found = (self._scopes.source_of(column) for column in side.find_all(exp.Column))
                 yield from (at[1] for at in found if at is not None)
 
     def _below(self, source: Source) -> Iterator[TableUse]:
@@ -294,20 +294,20 @@ class _Reader:
                 continue
             sources, is_correlated = others
             if sources:
-                for each in sources:
-                    _add(use.joined.setdefault(each, []), key)
+                for source in sources:
+                    _add(use.joined.setdefault(source, []), key)
             elif is_correlated:
                 _add(use.correlated, key)
                 if place.scope.semi and place.scope.parent is not None and len(values) == 1:
                     for outer, driving in self._keys(values[0], _Place(place.scope.parent), [side]):
                         _add(outer.driving, driving)
             else:
-                is_constant = all(_is_state(each) for each in values) and use.source in place.scope.sources
+                is_constant = all(_is_state(value) for value in values) and use.source in place.scope.sources
                 where = self._text(node) if node is not None and is_constant else ""
-                is_several = len(values) > 1 and not all(each == values[0] for each in values[1:])
+                is_several = len(values) > 1 and not all(value == values[0] for value in values[1:])
                 is_several = is_several or (node is None and len(values) > 1)
                 found = Equality(key, is_several, where)
-                if not any(each.key == key for each in use.equal):
+                if not any(equality.key == key for equality in use.equal):
                     use.equal.append(found)
 
     def _is_comparable(self, use: TableUse, key: Key, values: Sequence[exp.Expr]) -> bool:
@@ -317,7 +317,7 @@ class _Reader:
         if self._grammar.name != "mysql" or not key.name:
             return True
         kind = use.table.types.get(key.name.lower(), "")
-        numbers = any(isinstance(each.unnest(), exp.Literal) and not each.unnest().is_string for each in values)
+        numbers = any(isinstance(value.unnest(), exp.Literal) and not value.unnest().is_string for value in values)
         return not (numbers and any(each in kind for each in _STRINGS))
 
     def _filter(self, side: exp.Expr, node: exp.Expr, place: _Place) -> None:
@@ -332,7 +332,7 @@ class _Reader:
         side = side.unnest()
         if isinstance(side, exp.Tuple):
             # A row comparison begins with its first column and goes on in the order of the others.
-            found = [list(self._keys(each, place, bounds)) for each in side.expressions]
+            found = [list(self._keys(expression, place, bounds)) for expression in side.expressions]
             uses = {id(keys[0][0]) for keys in found if len(keys) == 1}
             if len(uses) == 1 and all(len(keys) == 1 for keys in found):
                 _add(found[0][0][0].ranges, tuple(keys[0][1] for keys in found))
@@ -400,7 +400,7 @@ class _Reader:
             case exp.ArrayOverlaps():
                 pairs = [(node.this, node.expression), (node.expression, node.this)]
             case exp.MatchAgainst():
-                pairs = [(each, None) for each in [*node.expressions, node.this]]
+                pairs = [(expression, None) for expression in [*node.expressions, node.this]]
             case exp.JSONBContains() | exp.JSONBContainsTopKey() | exp.JSONBPathExists():
                 pairs = [(node.this, None)]
             case exp.JSONBContainsAnyTopKeys() | exp.JSONBContainsAllTopKeys():
@@ -455,22 +455,22 @@ class _Reader:
 
     def _alternatives(self, node: exp.Expr, place: _Place) -> None:
         """Record the conditions of an ``or``, if each of its arms restricts the table."""
-        below = {each.source: each for source in place.scope.sources for each in self._below(source)}
+        below = {table_use.source: table_use for source in place.scope.sources for table_use in self._below(source)}
         outside, was_optional = self.uses, self._is_optional
         self._is_optional = True
         arms: list[dict[Source, TableUse]] = []
         for arm in _disjuncts(node):
             arms.append({source: TableUse(source, use.table) for source, use in below.items()})
             self.uses = {**outside, **arms[-1]}
-            for each in _conjuncts(arm):
-                self._condition(each, place)
+            for expression in _conjuncts(arm):
+                self._condition(expression, place)
         self.uses, self._is_optional = outside, was_optional
         for source, use in below.items():
             found = [arm[source] for arm in arms]
-            if not all(each.is_restricted or each.joined for each in found):
+            if not all(table_use.is_restricted or table_use.joined for table_use in found):
                 continue
-            keys = {each.equal[0].key for each in found if len(each.equal) == 1 and not each.ranges}
-            if len(keys) == 1 and all(len(each.equal) == 1 and not each.joined for each in found):
+            keys = {table_use.equal[0].key for table_use in found if len(table_use.equal) == 1 and not table_use.ranges}
+            if len(keys) == 1 and all(len(table_use.equal) == 1 and not table_use.joined for table_use in found):
                 use.equal.append(Equality(keys.pop(), several=True))
             else:
                 use.alternatives.append(found)
@@ -488,8 +488,8 @@ class _Reader:
         source = self._source(node)
         if source is None or not place.restricts(source) or source not in place.scope.sources:
             return
-        for each in others:
-            collation = collation or _collated(each)[1]
+        for expression in others:
+            collation = collation or _collated(expression)[1]
         if not isinstance(node, exp.Column):
             yield from self._expressions(node, source, collation)
             return
@@ -527,7 +527,7 @@ class _Reader:
         use = self.uses.get(source)
         if use is None or not self._grammar.support.expressions:
             return
-        at = (self._scopes.source_of(each) for each in node.find_all(exp.Column))
+        at = (self._scopes.source_of(column) for column in node.find_all(exp.Column))
         is_own = all(each is not None and each[1] is source for each in at)
         if is_own and can_be_key(node, self._grammar.engine, use.table.types):
             yield use, Key(expression=key_text(node, self._sql, self._grammar.name), collation=collation)
@@ -577,7 +577,9 @@ class _Reader:
         group = argument(node, "group")
         ordered = self._ordered(order, scope) if order is not None else {}
         if group is not None:
-            for use, keys in self._same([self._selected(each, scope, is_group=True) for each in group.expressions]):
+            for use, keys in self._same(
+                [self._selected(expression, scope, is_group=True) for expression in group.expressions]
+            ):
                 first = ordered.get(use, ())
                 plain = [replace(each, descending=False, nulls="") for each in first]
                 is_sorted = bool(first) and all(each in keys for each in plain)
@@ -595,7 +597,7 @@ class _Reader:
             use.orders.append(Order(found, is_limited))
         self._read_windows(scope)
         distinct = argument(node, "distinct")
-        if distinct is not None and order is None and not any(scope.starred(each) for each in scope.items):
+        if distinct is not None and order is None and not any(scope.starred(expression) for expression in scope.items):
             on = distinct.args.get("on")
             wanted = on.unnest() if isinstance(on, exp.Expr) else None
             items = scope.items if wanted is None else getattr(wanted, "expressions", None) or [wanted]
@@ -625,13 +627,13 @@ class _Reader:
         is_large = self._grammar.engine == "postgresql"
         items: list[exp.Expr] = []
         marks: list[tuple[bool, str]] = []
-        for each in order.expressions:
-            is_descending, is_first = bool(each.args.get("desc")), bool(each.args.get("nulls_first"))
+        for expression in order.expressions:
+            is_descending, is_first = bool(expression.args.get("desc")), bool(expression.args.get("nulls_first"))
             is_default = is_first == (is_descending if is_large else not is_descending)
             if not is_default and not self._grammar.support.nulls:
                 return {}
             marks.append((is_descending, "" if is_default else "first" if is_first else "last"))
-            items.append(self._selected(each.this, scope))
+            items.append(self._selected(expression.this, scope))
         return {
             use: tuple(replace(key, descending=mark[0], nulls=mark[1]) for key, mark in zip(keys, marks, strict=True))
             for use, keys in self._same(items, scope)
@@ -647,7 +649,7 @@ class _Reader:
             return scope.items[place].unalias() if 0 <= place < len(scope.items) else node
         if isinstance(bare, exp.Column) and not bare.table:
             named = [
-                each for each in scope.items if isinstance(each, exp.Alias) and each.alias.lower() == bare.name.lower()
+                item for item in scope.items if isinstance(item, exp.Alias) and item.alias.lower() == bare.name.lower()
             ]
             # `group by` prefers a table's column to an alias.
             if named and not (is_group and self._scopes.source_of(bare) is not None):
@@ -657,9 +659,9 @@ class _Reader:
     def _same(self, items: Sequence[exp.Expr], scope: Scope | None = None) -> list[tuple[TableUse, tuple[Key, ...]]]:
         """Return the tables of which all expressions are keys, with these keys."""
         found: list[dict[TableUse, Key]] = []
-        for each in items:
-            of = scope or self._scopes.of(each)
-            found.append(dict(self._keys(each, _Place(of))) if of is not None else {})
+        for item in items:
+            of = scope or self._scopes.of(item)
+            found.append(dict(self._keys(item, _Place(of))) if of is not None else {})
         if not found:
             return []
         tables = [use for use in found[0] if all(use in each for each in found)]

@@ -32,11 +32,11 @@ def can_be_key(node: exp.Expr, engine: str, types: Mapping[str, str]) -> bool:
     """
     from sqlglot import exp
 
-    if any(is_value(each) for each in node.find_all(exp.Column)) or node.find(exp.Column) is None:
+    if any(is_value(column) for column in node.find_all(exp.Column)) or node.find(exp.Column) is None:
         return False
     if engine == "mysql" and not _is_short(node, types):
         return False
-    return all(_is_fixed(each, engine, types) for each in node.walk())
+    return all(_is_fixed(expression, engine, types) for expression in node.walk())
 
 
 def _is_short(node: exp.Expr, types: Mapping[str, str]) -> bool:
@@ -45,7 +45,7 @@ def _is_short(node: exp.Expr, types: Mapping[str, str]) -> bool:
 
     is_document = isinstance(node, exp.JSONExtract) and not isinstance(node, exp.JSONExtractScalar)
     return not is_document and not any(
-        _type_of(each, types).endswith(("text", "blob")) for each in node.find_all(exp.Column)
+        _type_of(column, types).endswith(("text", "blob")) for column in node.find_all(exp.Column)
     )
 
 
@@ -155,9 +155,9 @@ def text_of(node: exp.Expr, statement: str, grammar: str) -> str:
     found = _slice(node, statement, grammar)
     if found is None:
         bare = node.copy()
-        for each in bare.find_all(exp.Column):
-            each.set("table", None)
-            each.set("db", None)
+        for column in bare.find_all(exp.Column):
+            column.set("table", None)
+            column.set("db", None)
         return bare.sql(dialect=grammar)
     start, end = found
     text, at = "", start
@@ -171,8 +171,8 @@ def _qualifiers(node: exp.Expr) -> Iterator[tuple[int, int]]:
     """Yield the places of the names of tables before columns."""
     from sqlglot import exp
 
-    for each in node.find_all(exp.Column):
-        parts = each.parts
+    for column in node.find_all(exp.Column):
+        parts = column.parts
         if len(parts) > 1 and "start" in parts[0].meta and "start" in parts[-1].meta:
             yield int(parts[0].meta["start"]), int(parts[-1].meta["start"])
 
@@ -181,12 +181,12 @@ def _slice(node: exp.Expr, statement: str, grammar: str) -> tuple[int, int] | No
     """Return the place of an expression in its statement: the shortest part that is parsed to the same tree."""
     from sqlglot.dialects.dialect import Dialect
 
-    places = [each.meta for each in node.walk() if "start" in each.meta and "end" in each.meta]
+    places = [expression.meta for expression in node.walk() if "start" in expression.meta and "end" in expression.meta]
     if not places:
         return None
-    low, high = min(int(each["start"]) for each in places), max(int(each["end"]) for each in places)
+    low, high = min(int(place["start"]) for place in places), max(int(place["end"]) for place in places)
     tokens = Dialect.get_or_raise(grammar).tokenize(statement)
-    first = next((place for place, each in enumerate(tokens) if each.end >= low), None)
+    first = next((place for place, token in enumerate(tokens) if token.end >= low), None)
     last = next((place for place in reversed(range(len(tokens))) if tokens[place].start <= high), None)
     if first is None or last is None:
         return None
@@ -203,8 +203,8 @@ def _slice(node: exp.Expr, statement: str, grammar: str) -> tuple[int, int] | No
 
 def _is_balanced(tokens: list[Token]) -> bool:
     depth = 0
-    for each in tokens:
-        depth += {"(": 1, ")": -1}.get(each.text, 0)
+    for token in tokens:
+        depth += {"(": 1, ")": -1}.get(token.text, 0)
         if depth < 0:
             return False
     return depth == 0

@@ -35,9 +35,9 @@ class IndexWriter:
         index = replace(
             plain, keys=self._shortened(table, keys), include=more if is_included else (), covering=bool(more)
         )
-        parts = [*(each.text for each in index.keys), *index.include, index.where]
+        parts = [*(key.text for key in index.keys), *index.include, index.where]
         names = _numbered(index_name(table.name, parts))
-        index = replace(index, name=next(each for each in names if each not in self._existing and each not in taken))
+        index = replace(index, name=next(name for name in names if name not in self._existing and name not in taken))
         return replace(index, sql=self._sql(table, index))
 
     def _sql(self, table: CatalogTable, index: Index) -> str:
@@ -64,8 +64,8 @@ class IndexWriter:
         """Limit strings to a prefix if MySQL can't index all of them."""
         if self._grammar.name != "mysql":
             return keys
-        kinds = [table.types.get(each.name.lower(), "") for each in keys]
-        lengths = [_characters(each) for each in kinds]
+        kinds = [table.types.get(key.name.lower(), "") for key in keys]
+        lengths = [_characters(kind) for kind in kinds]
         is_long = sum(lengths) * _CHARACTER > _LONGEST_KEY
         return tuple(
             replace(key, prefix=_PREFIX) if kind.endswith(("text", "blob")) or (is_long and length > _PREFIX) else key

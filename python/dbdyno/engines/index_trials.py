@@ -66,4 +66,4 @@ def write_script(steps: Sequence[tuple[Operation | None, str]]) -> WriteScript:
 
 def column_names(table: JsonObject) -> list[str]:
     """Return the columns of a table that take values, from its entry in the catalog."""
-    return [str(each.get("name")) for each in table.get("columns", []) if not each.get("generated")]
+    return [str(column.get("name")) for column in table.get("columns", []) if not column.get("generated")]

@@ -24,12 +24,12 @@ class PlanRead:
     @property
     def reads(self) -> list[PlanNode]:
         """The steps that read a table."""
-        return [each for each in self.nodes if each.kind in ("scan", "search")]
+        return [node for node in self.nodes if node.kind in ("scan", "search")]
 
     @property
     def sorts(self) -> list[str]:
         """The lines of the steps that sort or group rows, if an index could avoid that."""
-        return [each.line for each in self.nodes if each.kind == "sort" and self.indexes_are_ordered]
+        return [node.line for node in self.nodes if node.kind == "sort" and self.indexes_are_ordered]
 
 
 def called(node: PlanNode) -> str:
@@ -201,7 +201,7 @@ def of_mysql(plan: Sequence[str]) -> PlanRead:
             found.nodes.append(PlanNode(kind="other", line=line, depth=0))
             continue
         extra = parts[-1]
-        keys = [each.removeprefix("key ") for each in parts[3:] if each.startswith("key ")]
+        keys = [part.removeprefix("key ") for part in parts[3:] if part.startswith("key ")]
         node = PlanNode(
             kind="scan" if how in ("ALL", "index") else "search",
             line=line,
@@ -290,11 +290,11 @@ def with_table_names(
     the names of the catalog's tables. A name stays as in the plan if the statement can't be parsed.
     """
     lower = {each.lower() for each in known}
-    unknown = [each for each in nodes if each.table is not None and each.table.lower() not in lower]
+    unknown = [node for node in nodes if node.table is not None and node.table.lower() not in lower]
     if not unknown or grammar is None:
         return list(nodes)
     names, derived = _sources(sql, grammar)
-    return [_with_table_name(each, names, derived) if each in unknown else each for each in nodes]
+    return [_with_table_name(node, names, derived) if node in unknown else node for node in nodes]
 
 
 def _with_table_name(node: PlanNode, names: Mapping[str, str], derived: Collection[str]) -> PlanNode:
@@ -313,8 +313,12 @@ def _sources(sql: str, grammar: str) -> tuple[dict[str, str], set[str]]:
     tree = sql_tree(sql, grammar)
     if tree is None:
         return {}, set()
-    tables = {each.alias_or_name.lower(): each.name for each in tree.find_all(exp.Table)}
-    return tables, {each.alias_or_name.lower() for each in tree.find_all(exp.CTE, exp.Subquery) if each.alias_or_name}
+    tables = {table.alias_or_name.lower(): table.name for table in tree.find_all(exp.Table)}
+    return tables, {
+        derived_table.alias_or_name.lower()
+        for derived_table in tree.find_all(exp.CTE, exp.Subquery)
+        if derived_table.alias_or_name
+    }
 
 
 # Other steps only pass rows on.
@@ -325,20 +329,20 @@ def kinds(nodes: Sequence[PlanNode], *, is_server: bool) -> tuple[tuple[object, 
     """Return the properties of each step that determine the kind of a plan."""
     return tuple(
         (
-            each.kind,
-            (each.table or "").lower(),
+            node.kind,
+            (node.table or "").lower(),
             # Which index is scanned matters only for the order of rows, and a sort shows that.
-            each.index if each.kind == "search" else each.index is not None,
+            node.index if node.kind == "search" else node.index is not None,
             # The servers' conditions contain values.
-            None if is_server else each.condition,
-            each.temp,
-            each.index_only and not is_server,
+            None if is_server else node.condition,
+            node.temp,
+            node.index_only and not is_server,
         )
-        for each in nodes
-        if each.kind in COMPARED
+        for node in nodes
+        if node.kind in COMPARED
     )
 
 
 def whole_reads(read: PlanRead) -> Iterable[PlanNode]:
     """Return the full scans, one per table."""
-    return {called(each): each for each in read.reads if each.kind == "scan"}.values()
+    return {called(node): node for node in read.reads if node.kind == "scan"}.values()

@@ -46,16 +46,16 @@ def why_no_prefix(  # noqa: PLR0911 - the first rule that applies
     if rules is None or asked is None:
         return None
     table, column = asked.table, asked.column
-    indexes = [each for each in table.get("indexes") or [] if begins_with(each, column["name"])]
+    indexes = [index for index in table.get("indexes") or [] if begins_with(index, column["name"])]
     rows: dict[str, Any] = {"table": table["name"], "column": column, "indexes": indexes}
     unfit = rules.of_column(asked)
     if unfit:
         return Why(unfit, rows, can_be_helped=False)
     if not indexes:
-        others = [str(each["name"]) for each in table.get("indexes") or []]
+        others = [str(index["name"]) for index in table.get("indexes") or []]
         rows["other_indexes"] = others
         return _helped(f"no index of `{table['name']}` begins with {asked.name}", asked, rules, rows)
-    judged = {str(each["name"]): _usable(each) or rules.of_index(asked, each) for each in indexes}
+    judged = {str(index["name"]): _usable(index) or rules.of_index(asked, index) for index in indexes}
     rows["settings"] = {name: settings[name] for name in ("case_sensitive_like", "lc_collate") if name in settings}
     serving = [name for name, why in judged.items() if why == ""]
     over = [name for name in serving if name in passed_over]
@@ -89,8 +89,8 @@ def _by_name(entries: Any, name: str | None) -> Json | None:
     """Find a table or a column. Engines differ in whether names are case-sensitive, so prefer an exact match."""
     if name is None or not isinstance(entries, list):
         return None
-    exact = [each for each in entries if each.get("name") == name]
-    matches = exact or [each for each in entries if str(each.get("name")).lower() == name.lower()]
+    exact = [entry for entry in entries if entry.get("name") == name]
+    matches = exact or [entry for entry in entries if str(entry.get("name")).lower() == name.lower()]
     return matches[0] if len(matches) == 1 else None
 
 

@@ -38,8 +38,8 @@ class Source:
             yield self
         elif self.derived is not None and not self.derived.recursive:
             for arm in self.derived.arms:
-                for each in arm.sources:
-                    yield from each.tables()
+                for source in arm.sources:
+                    yield from source.tables()
 
 
 @dataclass(eq=False)
@@ -107,9 +107,9 @@ class Scope:
     def find(self, column: exp.Column) -> Source | None:
         """Return the source of a column; ``None`` if it isn't one of this scope's."""
         if column.table:
-            return next((each for each in self.sources if each.name.lower() == column.table.lower()), None)
-        known = [each for each in self.sources if each.has(column.name)]
-        unknown = [each for each in self.sources if each.has(column.name) is None]
+            return next((source for source in self.sources if source.name.lower() == column.table.lower()), None)
+        known = [source for source in self.sources if source.has(column.name)]
+        unknown = [source for source in self.sources if source.has(column.name) is None]
         if known:
             return known[0]
         return unknown[0] if len(unknown) == 1 else None
@@ -127,9 +127,9 @@ class Scope:
         from sqlglot import exp
 
         return bool(argument(self.node, "group")) or any(
-            each.find_ancestor(exp.Window, exp.Select) is self.node
+            aggregate.find_ancestor(exp.Window, exp.Select) is self.node
             for item in self.items
-            for each in item.find_all(exp.AggFunc)
+            for aggregate in item.find_all(exp.AggFunc)
         )
 
     @property
@@ -149,13 +149,13 @@ class Scope:
 
     def place(self, column: str) -> int | None:
         """Return the number of the selected expression with a name; ``None`` if none has it."""
-        names = (each.alias_or_name.lower() for each in self.items)
+        names = (item.alias_or_name.lower() for item in self.items)
         return next((place for place, name in enumerate(names) if name == column.lower()), None)
 
     def output_at(self, place: int) -> Output | None:
         """Return a selected expression by its number."""
         items = self.items
-        if place >= len(items) or any(_is_star(each) for each in items):
+        if place >= len(items) or any(_is_star(item) for item in items):
             return None
         return items[place].unalias()
 
@@ -177,7 +177,7 @@ class Scope:
         if isinstance(item, exp.Star):
             return self.sources
         if isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
-            return [each for each in self.sources if each.name.lower() == item.table.lower()]
+            return [source for source in self.sources if source.name.lower() == item.table.lower()]
         return []
 
     def has_unknown_star(self) -> bool:
@@ -276,10 +276,10 @@ class Scopes:
         if clause is None:
             return known
         known = dict(known)
-        for each in clause.expressions:
-            made = Derived(names=[column.name.lower() for column in each.args["alias"].columns], building=True)
-            known[each.alias.lower()] = made
-            made.arms = self._build(each.this, parent, known)
+        for expression in clause.expressions:
+            made = Derived(names=[column.name.lower() for column in expression.args["alias"].columns], building=True)
+            known[expression.alias.lower()] = made
+            made.arms = self._build(expression.this, parent, known)
             made.building = False
         return known
 
@@ -296,15 +296,15 @@ class Scopes:
             roots = [node.this, *others, *([begin.this] if begin is not None else [])]
         for root in roots:
             self._add(scope, root, known)
-        for each in node.args.get("joins") or []:
-            self._join(scope, each, known)
-        for each in node.args.get("laterals") or []:
-            self._add(scope, each, known)
+        for join in node.args.get("joins") or []:
+            self._join(scope, join, known)
+        for lateral in node.args.get("laterals") or []:
+            self._add(scope, lateral, known)
         if isinstance(node, exp.Merge) and len(scope.sources) > 1:
             scope.joins.append(Join("", scope.sources[:1], scope.sources[1:], node.args.get("on")))
 
-        def is_nested(each: exp.Expr) -> bool:
-            return each is not node and isinstance(each, exp.Select | exp.SetOperation)
+        def is_nested(expression: exp.Expr) -> bool:
+            return expression is not node and isinstance(expression, exp.Select | exp.SetOperation)
 
         for nested in node.walk(prune=is_nested):
             if is_nested(nested) and id(nested) not in self._built:
@@ -314,7 +314,7 @@ class Scopes:
 
         left = list(scope.sources)
         self._add(scope, node.this, known)
-        right = [each for each in scope.sources if each not in left]
+        right = [source for source in scope.sources if source not in left]
         using: Sequence[str] = [self.name(each) for each in node.args.get("using") or []]
         if node.method == "NATURAL":
             using = sorted(_columns(left) & _columns(right))
@@ -341,12 +341,12 @@ class Scopes:
             scope.sources.append(Source(name, derived=Derived(self._build(inner, outer, known), names)))
         else:
             scope.sources.append(Source(name))
-        for each in node.args.get("joins") or []:
-            self._join(scope, each, known)
+        for join in node.args.get("joins") or []:
+            self._join(scope, join, known)
 
 
 def _columns(sources: Sequence[Source]) -> set[str]:
-    return {name for each in sources for name in each.columns or ()}
+    return {name for source in sources for name in source.columns or ()}
 
 
 def origins(scopes: Scopes, source: Source, column: str, depth: int = 0) -> Iterator[tuple[Source, str] | exp.Expr]:
@@ -385,10 +385,12 @@ def is_group(arm: Scope, item: exp.Expr) -> bool:
 
     group = argument(arm.node, "group")
     names = [selected.alias_or_name for selected in arm.items if selected.unalias() == item]
-    for each in group.expressions if group is not None else ():
-        is_number = isinstance(each, exp.Literal) and not each.is_string
-        if each.unnest() == item.unnest() or (is_number and arm.items[int(each.name) - 1].unalias() == item):
+    for expression in group.expressions if group is not None else ():
+        is_number = isinstance(expression, exp.Literal) and not expression.is_string
+        if expression.unnest() == item.unnest() or (
+            is_number and arm.items[int(expression.name) - 1].unalias() == item
+        ):
             return True
-        if isinstance(each, exp.Column) and not each.table and each.name in names:
+        if isinstance(expression, exp.Column) and not expression.table and expression.name in names:
             return True
     return False

@@ -67,9 +67,9 @@ def _named(column: "exp.Column") -> ColumnName:
 
     kinds = (exp.Select, exp.Update, exp.Delete)
     scope = column.find_ancestor(*kinds)
-    tables = [each for each in scope.find_all(exp.Table) if each.find_ancestor(*kinds) is scope] if scope else []
+    tables = [table for table in scope.find_all(exp.Table) if table.find_ancestor(*kinds) is scope] if scope else []
     if column.table:
-        tables = [each for each in tables if each.alias_or_name.lower() == column.table.lower()]
+        tables = [table for table in tables if table.alias_or_name.lower() == column.table.lower()]
     return ColumnName(column.name, tables[0].name if len(tables) == 1 else None)
 
 
@@ -111,7 +111,7 @@ def text_comparison(sql: str, values: Sequence[Any], engine: str) -> str | None:
     """
     from sqlglot import exp
 
-    found = [isinstance(each, exp.Like) for each in _text_comparisons(sql, values, engine)]
+    found = [isinstance(expression, exp.Like) for expression in _text_comparisons(sql, values, engine)]
     if not found:
         return None
     return "LIKE" if any(found) else "="
@@ -126,11 +126,11 @@ def may_return_fewer_rows(sql: str, values: Sequence[Any], engine: str) -> bool:
 
     differing = (exp.NEQ, exp.NullSafeNEQ)
     return any(
-        isinstance(each, differing)
-        or each.args.get("negate")
-        or each.find_ancestor(exp.Not, exp.Case, exp.If) is not None
-        or each.root().find(exp.Distinct, exp.Group, exp.SetOperation) is not None
-        for each in _text_comparisons(sql, values, engine)
+        isinstance(expression, differing)
+        or expression.args.get("negate")
+        or expression.find_ancestor(exp.Not, exp.Case, exp.If) is not None
+        or expression.root().find(exp.Distinct, exp.Group, exp.SetOperation) is not None
+        for expression in _text_comparisons(sql, values, engine)
     )
 
 
@@ -150,7 +150,7 @@ def _text_comparisons(sql: str, values: Sequence[Any], engine: str) -> Iterator[
     kinds = (exp.Like, exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Is, exp.In)
     for node in tree.find_all(*kinds):
         sides = node.expressions if isinstance(node, exp.In) else [node.this, node.expression]
-        of_texts = isinstance(node, exp.Like) or any(_is_text(each, values) for each in sides)
+        of_texts = isinstance(node, exp.Like) or any(_is_text(side, values) for side in sides)
         # In `set a = 'b'`, the `=` is an assignment.
         of_texts = of_texts and not isinstance(node.parent, exp.Update | exp.OnConflict)
         if of_texts and node.find(exp.Collate, exp.Lower, exp.Upper) is None and not _casts_to_bytes(node):
@@ -163,7 +163,7 @@ def _is_text(node: "exp.Expr", values: Sequence[Any]) -> bool:
 
     node = node.unnest()
     if isinstance(node, exp.Array | exp.Tuple):
-        return any(_is_text(each, values) for each in node.expressions)
+        return any(_is_text(expression, values) for expression in node.expressions)
     return _text(node, values) is not None
 
 
@@ -189,7 +189,7 @@ def _casts_to_bytes(node: "exp.Expr") -> bool:
     from sqlglot import exp
 
     kinds = (exp.DataType.Type.BINARY, exp.DataType.Type.VARBINARY)
-    return any(each.to.this in kinds for each in node.find_all(exp.Cast))
+    return any(cast.to.this in kinds for cast in node.find_all(exp.Cast))
 
 
 def returns_one_row(sql: str) -> bool:

@@ -117,7 +117,7 @@ def tokenize(text: str, syntax: Syntax = STANDARD, start: int = 0) -> Iterator[T
 
 def significant(tokens: Iterable[Token]) -> list[Token]:
     """Return the tokens other than white space and comments."""
-    return [each for each in tokens if each.kind not in (Kind.SPACE, Kind.COMMENT)]
+    return [token for token in tokens if token.kind not in (Kind.SPACE, Kind.COMMENT)]
 
 
 def placeholders(text: str, syntax: Syntax = STANDARD) -> list[Token]:

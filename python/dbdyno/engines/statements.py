@@ -14,7 +14,7 @@ _WHITE_SPACE = " \t\r\n\f\v"
 
 def places(text: str, engine: str = ANY) -> list[int]:
     """Return the index of each ``?`` placeholder in an engine's statement; none if a string isn't closed."""
-    return [each.start for each in known_engine(engine).placeholders(text) if each.text == "?"]
+    return [token.start for token in known_engine(engine).placeholders(text) if token.text == "?"]
 
 
 @dataclass(frozen=True)
@@ -46,17 +46,17 @@ def bind(text: str, engine: str, count: int) -> Bound | None:
     if count == 0:
         return Bound(text, (), ())
     tokens = known.placeholders(text)
-    dollars = [each for each in tokens if _DOLLAR.fullmatch(each.text)]
-    wanted = dollars or [each for each in tokens if each.text == "?"]
-    order = [int(each.text[1:]) - 1 for each in dollars] or list(range(len(wanted)))
+    dollars = [token for token in tokens if _DOLLAR.fullmatch(token.text)]
+    wanted = dollars or [token for token in tokens if token.text == "?"]
+    order = [int(dollar.text[1:]) - 1 for dollar in dollars] or list(range(len(wanted)))
     if set(order) != set(range(count)):
         return None
     pieces, bound, start, length = [], [], 0, 0
-    for each in wanted:
-        pieces += [text[start : each.start], "?"]
-        length += each.start - start + 1
+    for token in wanted:
+        pieces += [text[start : token.start], "?"]
+        length += token.start - start + 1
         bound.append(length - 1)
-        start = each.end
+        start = token.end
     return Bound("".join([*pieces, text[start:]]), tuple(bound), tuple(order))
 
 
@@ -94,13 +94,13 @@ class Statements:
         """Return the possible numbers of placeholders in a statement; several for ``any``, as engines may differ."""
         known = known_engine(engine)
         if known.syntax.question_operators:
-            dollars = {each.text for each in known.placeholders(text) if _DOLLAR.fullmatch(each.text)}
+            dollars = {token.text for token in known.placeholders(text) if _DOLLAR.fullmatch(token.text)}
             return [len(dollars) or known.places(text), 0]
         if engine != ANY:
             return [known.places(text)]
         # A common statement may use one engine's syntax; compiling it applies that engine's rules.
         readers = [each for each in all_engines() if each.check_statement(text) is None]
-        return list(dict.fromkeys(each.places(text) for each in readers))
+        return list(dict.fromkeys(reader.places(text) for reader in readers))
 
     def without_end(self, text: str, engine: str) -> str:
         """Return a statement without surrounding white space and trailing semicolons."""

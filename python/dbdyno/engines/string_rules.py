@@ -23,7 +23,7 @@ CASE_SENSITIVE = CaseRule(True, "is case-sensitive")
 
 def common_rule(rules: Sequence[CaseRule | None]) -> CaseRule | None:
     """Return the rule that all columns share; ``None`` if they differ."""
-    return rules[0] if rules and all(each == rules[0] for each in rules) else None
+    return rules[0] if rules and all(rule == rules[0] for rule in rules) else None
 
 
 def collation_rule(column: Column, disregarding: CaseRule | None = None) -> CaseRule | None:

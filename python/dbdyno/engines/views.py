@@ -31,7 +31,7 @@ def _expand_once(sql: str, grammar: str, views: list[JsonObject]) -> str:
     tree = sql_tree(sql, grammar)
     if tree is None:
         return sql
-    names = {each.alias.lower() for each in tree.find_all(exp.CTE)}
+    names = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
     replaced: list[tuple[int, int, str]] = []
     for node in tree.find_all(exp.Table):
         # A statement that writes to a view is left alone.
@@ -56,7 +56,7 @@ def _query(definition: str, grammar: str) -> str | None:
     query = tree.expression if isinstance(tree, exp.Create) else tree
     if not isinstance(query, exp.Query):
         return None
-    columns = [each.name for each in tree.this.expressions] if isinstance(tree, exp.Create) else []
+    columns = [expression.name for expression in tree.this.expressions] if isinstance(tree, exp.Create) else []
     if columns and len(columns) == len(query.selects):
         for column, item in zip(columns, query.selects, strict=True):
             item.replace(exp.alias_(item.unalias().copy(), column, quoted=True))

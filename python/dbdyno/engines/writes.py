@@ -79,9 +79,9 @@ def writing_statements(compiled: CompiledCell, target: Mapping[str, Any]) -> lis
     Raises SystemFailed.
     """
     return [
-        Writing(_text(compiled, each.name), each.why, each.writes)
-        for each in _ask_writes(compiled, target).statements
-        if not isinstance(each, OnlyReads)
+        Writing(_text(compiled, statement.name), statement.why, statement.writes)
+        for statement in _ask_writes(compiled, target).statements
+        if not isinstance(statement, OnlyReads)
     ]
 
 
@@ -92,7 +92,7 @@ def reaching_statements(compiled: CompiledCell, target: Mapping[str, Any], own: 
     SystemFailed.
     """
     making = [*compiled.before, *compiled.after, *(f"table {table.name}" for table in compiled.tables)]
-    statements = [*making, *(each.sql for each in compiled.task.with_all_statements().statements)]
+    statements = [*making, *(statement.sql for statement in compiled.task.with_all_statements().statements)]
     words = engine_of(target["engine"]).escape_words
     if words is not None and not any(word in text.lower() for text in statements for word in words):
         return []
@@ -109,7 +109,7 @@ def refuse(system: SystemSpec, what: str, found: Sequence[Writing]) -> None:
     """Raise InputError if statements may write to ``what``, which dbdyno didn't create, or the system rejects one."""
     if not found:
         return
-    rejected = next((each for each in found if each.verdict == "rejected"), None)
+    rejected = next((writing for writing in found if writing.verdict == "rejected"), None)
     if rejected is not None:
         raise InputError(system.name, f"the server does not accept {rejected.shown}: {rejected.why}")
     more = f", and {len(found) - 1} more" if len(found) > 1 else ""
@@ -130,8 +130,13 @@ def not_ours(system: SystemSpec, what: str, clause: str) -> InputError:
 def allowed(system: SystemSpec, what: str, found: Iterable[Writing]) -> dict[str, Any]:
     """Return the observation that a run with `--allow-writes` may have written to ``what``."""
     statements = [
-        {"statement": each.statement, "why": each.why, "certain": each.verdict == "yes", "told": each.clause}
-        for each in found
+        {
+            "statement": writing.statement,
+            "why": writing.why,
+            "certain": writing.verdict == "yes",
+            "told": writing.clause,
+        }
+        for writing in found
     ]
     return {"kind": "writes allowed", "system": system.name, "wrote_to": what, "statements": statements}
 
@@ -149,4 +154,4 @@ def _ask_writes(compiled: CompiledCell, target: Mapping[str, Any]) -> Writes:
 
 
 def _text(compiled: CompiledCell, name: str) -> str:
-    return next(each.sql for each in compiled.task.with_all_statements().statements if each.name == name)
+    return next(statement.sql for statement in compiled.task.with_all_statements().statements if statement.name == name)

@@ -160,7 +160,7 @@ def _parts(generator: BaseModel) -> Iterator[tuple[Location, BaseModel]]:
 def _beside(definition: Definition) -> Iterator[Invalid]:
     """Yield the errors of the work beside the clients."""
     stop = definition.load.stop
-    names = [each.name for each in definition.transactions]
+    names = [transaction.name for transaction in definition.transactions]
     for index, beside in enumerate(definition.beside):
         where: Location = ("beside", index)
         if beside.name in names:
@@ -183,7 +183,7 @@ def _ended(steps: Iterable[AnyStep], where: Location) -> Iterator[Invalid]:
 
 
 def _measured(definition: Definition) -> Iterator[Invalid]:
-    names = [each.name for each in definition.transactions if each.include]
+    names = [transaction.name for transaction in definition.transactions if transaction.include]
     for index, name in enumerate(definition.measure.transactions):
         if name not in names:
             yield Invalid(("measure", "transactions", index), f"no transaction `{name}`", nearest(name, names))
@@ -191,9 +191,9 @@ def _measured(definition: Definition) -> Iterator[Invalid]:
 
 def _own_clients(definition: Definition) -> Iterator[Invalid]:
     """Yield an error if the clients of single transactions and the number of clients don't fit."""
-    included = [each for each in definition.transactions if each.include]
-    own = sum(each.clients or 0 for each in included)
-    others = [each.name for each in included if each.clients is None]
+    included = [transaction for transaction in definition.transactions if transaction.include]
+    own = sum(transaction.clients or 0 for transaction in included)
+    others = [transaction.name for transaction in included if transaction.clients is None]
     clients = definition.load.clients
     if own > clients or (own == clients and others):
         left = f", so no client runs `{others[0]}`" if others and own == clients else ""

@@ -211,7 +211,9 @@ def _specs(levels: Iterable[Level]) -> dict[str, SystemSpec]:
 
 def _exclusion(experiment: Experiment, cell: Cell) -> str | None:
     engine = cell.system.engine
-    return next((each.reason for each in experiment.exclusions if each.covers(cell.levels, engine)), None)
+    return next(
+        (exclusion.reason for exclusion in experiment.exclusions if exclusion.covers(cell.levels, engine)), None
+    )
 
 
 def cell_id(factors: Mapping[str, Factor], levels: Mapping[str, Level]) -> str:

@@ -45,21 +45,21 @@ def mix_experiment(
     end transactions. ``given``: values of parameters, which override those of the file. ``engine``: the engine the
     statements are written for, or ``any`` to translate them. Raises InputError.
     """
-    queries = [each for each in statements if not each.controls]
-    for each in queries:
-        for name in set(each.parameters) & set(MIX_FACTORS):
-            where = f"{place}, line {each.line}: {each.name}"
+    queries = [statement for statement in statements if not statement.controls]
+    for query in queries:
+        for name in set(query.parameters) & set(MIX_FACTORS):
+            where = f"{place}, line {query.line}: {query.name}"
             raise InputError(where, f"`{name}` is a factor of a mix, not a parameter", f"rename `:{name}`")
     check_parameters(queries, given, place)
     transactions: list[dict[str, Any]] = []
-    for block, group in groupby(statements, key=lambda each: each.block or each.line):
+    for block, group in groupby(statements, key=lambda query: query.block or query.line):
         members = list(group)
         name = members[0].name if isinstance(block, int) else block.name
         steps = _Transaction(members, given, place, engine).steps()
         transactions.append({"name": name, "weight": members[0].weight, "steps": steps})
     _check_transactions(transactions, place)
     factors: dict[str, Any] = {"clients": [1], "seconds": [_SECONDS], "prepare": ["once"]}
-    if any(step.get("begin") == _BEGIN for each in transactions for step in each["steps"]):
+    if any(step.get("begin") == _BEGIN for transaction in transactions for step in transaction["steps"]):
         factors["begin"] = ["deferred"]
     data = {
         "name": "mix-" + re.sub(r"[^A-Za-z0-9._-]+", "-", Path(place).stem),
@@ -77,7 +77,7 @@ def mix_experiment(
         "report": {
             "x": "clients",
             "operations": True,
-            "weights": {each.name: each.weight for each in queries},
+            "weights": {query.name: query.weight for query in queries},
         },
         "transactions": transactions,
     }
@@ -101,7 +101,7 @@ class _Transaction:
         self._given = given
         self._place = place
         self._engine = engine
-        self._uses = Counter(name for each in members for name in each.parameters)
+        self._uses = Counter(name for member in members for name in member.parameters)
         self._generators: dict[str, Generator] = {}
 
     def steps(self) -> list[Step]:
@@ -111,15 +111,15 @@ class _Transaction:
         begins and ends it.
         """
         members, block = self._members, self._members[0].block
-        for each in members:
-            for name in each.parameters:
-                self._read(each, name)
+        for member in members:
+            for name in member.parameters:
+                self._read(member, name)
         sets = [{"set": name, "value": made} for name, made in self._generators.items() if self._uses[name] > 1]
-        if block is None or any(each.controls for each in members):
-            made = [step for each in members for step in (*self._pauses(each.before), self._step(each))]
+        if block is None or any(member.controls for member in members):
+            made = [step for member in members for step in (*self._pauses(member.before), self._step(member))]
             self._check_ends()
         else:
-            inside = [step for each in members[1:] for step in (*self._pauses(each.before), self._step(each))]
+            inside = [step for member in members[1:] for step in (*self._pauses(member.before), self._step(member))]
             control = {} if self._engine != ANY else {"optional": True}
             made = [
                 *self._pauses(members[0].before),
@@ -168,19 +168,21 @@ class _Transaction:
     def _check_ends(self) -> None:
         """Raise InputError for a transaction that is begun twice, not ended, or ended without a beginning."""
         open_line: int | None = None
-        for each in self._members:
-            if not each.controls:
+        for member in self._members:
+            if not member.controls:
                 continue
-            begins = each.sql.split(maxsplit=1)[0].lower() in ("begin", "start")
-            where = f"{self._place}, line {each.line}"
+            begins = member.sql.split(maxsplit=1)[0].lower() in ("begin", "start")
+            where = f"{self._place}, line {member.line}"
             if begins and open_line is not None:
                 raise InputError(where, f"line {open_line} has begun a transaction already", "end it first")
             if not begins and open_line is None:
                 raise InputError(where, "no statement above it begins the transaction", "write `begin;` first")
-            open_line = each.line if begins else None
+            open_line = member.line if begins else None
         if open_line is not None:
             problem = "the transaction that begins here isn't ended"
             raise InputError(f"{self._place}, line {open_line}", problem, "add `commit;`")
 
     def _pauses(self, pauses: Sequence[Any]) -> list[Step]:
-        return [{"think": read_pause(each.words, f"{self._place}, line {each.line}"), "unit": "us"} for each in pauses]
+        return [
+            {"think": read_pause(pause.words, f"{self._place}, line {pause.line}"), "unit": "us"} for pause in pauses
+        ]

@@ -162,7 +162,7 @@ def _list(words: str, place: str) -> list[Any]:
 
 
 def _pick(values: list[Any]) -> Generator:
-    given = [each for each in values if each is not None]
+    given = [value for value in values if value is not None]
     if not given:
         return {_NULL: True}
     made = {"pick": given}

@@ -84,7 +84,7 @@ def _measures_system(system: SystemSpec | None, levels: Mapping[str, Level]) -> 
     if SYSTEM not in levels:
         return False
     measured = without_processors(parse_url(levels[SYSTEM].name))
-    return any(same_system(each, measured) for each in in_each_class(system))
+    return any(same_system(spec, measured) for spec in in_each_class(system))
 
 
 def load_published(experiment: Experiment) -> PublishedFigures | None:

@@ -65,7 +65,7 @@ def read_queries(text: str, place: str, engine: str) -> list[Query]:
     Statements that begin or end a transaction of the file (``-- transaction: NAME``) are left out. ``place``: the file,
     for errors. Raises InputError.
     """
-    return [each for each in read_statements(text, place, engine) if not each.controls]
+    return [query for query in read_statements(text, place, engine) if not query.controls]
 
 
 def read_statements(text: str, place: str, engine: str) -> list[Query]:
@@ -81,7 +81,7 @@ def read_statements(text: str, place: str, engine: str) -> list[Query]:
         raise InputError(place, "no statement found", "write statements that end with `;`")
     if len(queries) > _MOST:
         raise InputError(place, f"{len(queries)} statements; the limit is {_MOST}", "split the file")
-    names = [each.name for each in queries]
+    names = [query.name for query in queries]
     twice = next((each for each in names if names.count(each) > 1), None)
     if twice is not None:
         raise InputError(place, f"two statements are named {twice}", "give each a unique name")
@@ -133,7 +133,7 @@ def _query(statement: Statement, name: str, place: str, engine: str) -> Query:
 
 def _is_control(tokens: Sequence[Token]) -> bool:
     """Whether a statement begins or ends a transaction. `rollback to` a savepoint does not."""
-    words = [each.text.lower() for each in tokens[:3]]
+    words = [token.text.lower() for token in tokens[:3]]
     if not words or words[0] not in _ENDS_OR_BEGINS or words[1:2] == ["prepared"]:
         return False
     if words[0] == "start":
@@ -146,7 +146,7 @@ def _refuse_session_statement(tokens: Sequence[Token], text: str, place: str, *,
 
     ``is_alone``: it is outside of the transactions that the file names.
     """
-    words = [each.text.lower() for each in tokens[:4]]
+    words = [token.text.lower() for token in tokens[:4]]
     if len(words) > 1 and words[1] in _BEYOND_SESSION:
         return
     shown = " ".join(text.split())
@@ -176,7 +176,7 @@ def _refuse_psql_variable(tokens: Sequence[Token], place: str) -> None:
 
 def _is_operator(mark: Token, tokens: Sequence[Token]) -> bool:
     """Whether a `?` is an operator: part of a longer one, or between a column and an operand."""
-    at = next(index for index, each in enumerate(tokens) if each.start == mark.start)
+    at = next(index for index, token in enumerate(tokens) if token.start == mark.start)
     before, after = tokens[at - 1], tokens[at + 1] if at + 1 < len(tokens) else None
     if after is None:
         return False
@@ -206,9 +206,9 @@ def queries_experiment(
     for, or ``any`` to translate them. ``keeps_data``: see :func:`experiment_of_levels`. Raises InputError.
     """
     levels = statement_levels(queries, given, place)
-    has_mix = any(each.block is not None or each.weight != 1 for each in queries)
+    has_mix = any(query.block is not None or query.weight != 1 for query in queries)
     hint = " `dbdyno run --mix` measures the file as one workload." if has_mix else ""
-    weights = {each.name: each.weight for each in queries} if has_mix else {}
+    weights = {query.name: query.weight for query in queries} if has_mix else {}
     head = {
         "name": "queries",
         "title": f"Statements of {Path(place).name}",
@@ -262,11 +262,11 @@ def statement_levels(queries: Sequence[Query], given: Mapping[str, str], place: 
     """Return the statements with generators for their parameters, by name; see :func:`queries_experiment`."""
     check_parameters(queries, given, place)
     return {
-        each.name: {
-            "sql": each.sql,
-            **_drawn({name: generator_of(each, name, given, place) for name in each.parameters}, each.parameters),
+        query.name: {
+            "sql": query.sql,
+            **_drawn({name: generator_of(query, name, given, place) for name in query.parameters}, query.parameters),
         }
-        for each in queries
+        for query in queries
     }
 
 
@@ -299,7 +299,7 @@ def _drawn(generators: Mapping[str, Generator], parameters: Sequence[str]) -> di
     """Return generators for a statement's `?`. A parameter that occurs several times is set once, by a step."""
     if len(generators) == len(parameters):
         return {"sets": [], "params": [generators[name] for name in parameters]}
-    sets = [{"set": name, "value": each} for name, each in generators.items()]
+    sets = [{"set": name, "value": generator} for name, generator in generators.items()]
     return {"sets": sets, "params": [{"variable": name} for name in parameters]}
 
 

@@ -19,7 +19,7 @@ def _read_texts(value: Any) -> Any:
     """Convert levels and settings to strings."""
     if not isinstance(value, dict):
         return value
-    return {key: as_text(each) if isinstance(each, bool | int | float) else each for key, each in value.items()}
+    return {key: as_text(item) if isinstance(item, bool | int | float) else item for key, item in value.items()}
 
 
 Texts = Annotated[dict[Name, Name], BeforeValidator(_read_texts)]

@@ -35,7 +35,7 @@ def recommendation_cells(
     if not recommendations:
         raise InputError("--try-recommendations", f"`{experiment.name}` has no recommendations", "leave out the option")
     there = list(compiled)
-    known = {each.cell.id: each for each in there}
+    known = {compiled_cell.cell.id: compiled_cell for compiled_cell in there}
     more: list[CompiledCell] = []
     tried: list[Tried] = []
     for recommendation in recommendations:
@@ -57,7 +57,7 @@ def recommendation_cells(
 def _has_prefix_search(compiled: CompiledCell) -> bool:
     """Whether a statement of the cell is a prefix search."""
     engine = compiled.cell.system.engine
-    return any(prefix_search(each.sql, each.example, engine) for each in compiled.task.statements)
+    return any(prefix_search(statement.sql, statement.example, engine) for statement in compiled.task.statements)
 
 
 def _with_recommendation(experiment: Experiment, cell: Cell, recommendation: Recommendation) -> Cell:

@@ -56,7 +56,7 @@ def roles_of(
 
 
 def _guess(levels: Sequence[object]) -> Role:
-    numbers = all(isinstance(each, int | float) and not isinstance(each, bool) for each in levels)
+    numbers = all(isinstance(level, int | float) and not isinstance(level, bool) for level in levels)
     return "load" if numbers else "choice"
 
 

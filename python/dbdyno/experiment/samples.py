@@ -28,7 +28,7 @@ def with_samples(experiment: Experiment, sample: Callable[[Column], Sequence[Any
     """
     if "samples" in experiment.document:
         return experiment
-    levels = [each.values for factor in experiment.factors.values() for each in factor.levels]
+    levels = [level.values for factor in experiment.factors.values() for level in factor.levels]
     names = dict.fromkeys(_columns([experiment.document.get("transactions"), levels]))
     if not names:
         return experiment

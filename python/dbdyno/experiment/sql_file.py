@@ -243,7 +243,7 @@ class _Splitter:
         return Statement(text, _line(self._text, first.start), name, dict(self._values))
 
     def _refuse_backslash(self, tokens: Sequence[Token]) -> None:
-        found = next((each for each in tokens if each.text == "\\"), None)
+        found = next((token for token in tokens if token.text == "\\"), None)
         if found is not None:
             command = self._text[found.start :].partition("\n")[0].strip()
             problem = f"`{command}` is a command of psql or mysql, not SQL"
@@ -352,12 +352,12 @@ def _is_before_statement(token: Token) -> bool:
 
 def _without_last_comments(tokens: Sequence[Token]) -> list[Token]:
     """Remove comments at the end of a file that begin below the statement's last line."""
-    last = max(index for index, each in enumerate(tokens) if each.kind not in (Kind.SPACE, Kind.COMMENT))
+    last = max(index for index, token in enumerate(tokens) if token.kind not in (Kind.SPACE, Kind.COMMENT))
     kept = list(tokens[: last + 1])
-    for each in tokens[last + 1 :]:
-        if each.kind is Kind.SPACE and "\n" in each.text:
+    for token in tokens[last + 1 :]:
+        if token.kind is Kind.SPACE and "\n" in token.text:
             break
-        kept.append(each)
+        kept.append(token)
     return kept
 
 

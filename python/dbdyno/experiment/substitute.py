@@ -68,12 +68,12 @@ def _value(reference: re.Match[str], bindings: Mapping[str, Any]) -> Any:
         return values[0]
     if DEFAULT in values:
         return DEFAULT
-    if not all(isinstance(each, int | float) and not isinstance(each, bool) for each in values):
+    if not all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
         return reference[0]
     if not all(map(math.isfinite, values)):
         return reference[0]
     # Multiply as decimals, so that 0.1 * 30 is 3 and can be a number of rows.
-    product = math.prod(Fraction(str(each)) for each in values)
+    product = math.prod(Fraction(str(value)) for value in values)
     return int(product) if product.denominator == 1 else float(product)
 
 

@@ -18,17 +18,17 @@ _ACTIONS = {"take": "bold green", "maybe": "yellow", "skip": "dim", "open": "cya
 
 def advice_lines(rows: Sequence[Advice], width: int, priced: int = _PRICED) -> Iterator[Text]:
     """Yield one line per choice: action, change, effect and price. ``priced``: the number of choices with a price."""
-    kept = [each for each in rows if each.action == "maybe"][:priced]
-    shown = [each for each in rows if each.action != "maybe" or each in kept]
-    change = min(max((len(each.change) for each in shown), default=0), width // 2)
-    effect = max((len(each.effect) for each in shown if len(each.change) <= change), default=0)
-    for each in shown:
-        start = f"{each.change:<{change}}  {each.effect:<{effect}}"
-        line = f"{start}  {each.price}".rstrip()
-        lines = [line] if len(line) + _ACTION <= width else list(_folded(start, each.price, width - _ACTION))
+    kept = [advice for advice in rows if advice.action == "maybe"][:priced]
+    shown = [advice for advice in rows if advice.action != "maybe" or advice in kept]
+    change = min(max((len(advice.change) for advice in shown), default=0), width // 2)
+    effect = max((len(advice.effect) for advice in shown if len(advice.change) <= change), default=0)
+    for advice in shown:
+        start = f"{advice.change:<{change}}  {advice.effect:<{effect}}"
+        line = f"{start}  {advice.price}".rstrip()
+        lines = [line] if len(line) + _ACTION <= width else list(_folded(start, advice.price, width - _ACTION))
         for place, text in enumerate(lines):
-            action = f"  {each.action:<5}  " if place == 0 else " " * _ACTION
-            yield Text.assemble((action, _ACTIONS[each.action]), text)
+            action = f"  {advice.action:<5}  " if place == 0 else " " * _ACTION
+            yield Text.assemble((action, _ACTIONS[advice.action]), text)
 
 
 def _folded(start: str, rest: str, width: int) -> Iterator[str]:

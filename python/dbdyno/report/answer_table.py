@@ -48,10 +48,10 @@ def answer_table(document: Document) -> AnswerTable:
     levels = _shown(list(dict.fromkeys(_load(cell, loads, document) for cell in document.cells)))
     metric = metric_of(document)
     unit = document.cells[0].throughput.unit
-    compared = not any(each.action != "open" for each in document.answer.advice)
+    compared = not any(advice.action != "open" for advice in document.answer.advice)
     rows = []
-    for each in ordered(document):
-        cells = {_load(by_id[name], loads, document): by_id[name] for name in each.cells}
+    for configuration in ordered(document):
+        cells = {_load(by_id[name], loads, document): by_id[name] for name in configuration.cells}
         values: dict[str, str] = {}
         for load in levels:
             cell = cells.get(load)
@@ -65,18 +65,19 @@ def answer_table(document: Document) -> AnswerTable:
                 values["carried/s"] = figure(last.throughput.mean)
             values |= waits_and_failures(last)
         if compared and len(levels) == 1:
-            values[RATIO] = "1" if each is found[0] else _ratio(each)
-            values["verdict"] = "" if each is found[0] else each.verdict or "not ranked"
+            values[RATIO] = "1" if configuration is found[0] else _ratio(configuration)
+            values["verdict"] = "" if configuration is found[0] else configuration.verdict or "not ranked"
         if compared:
-            values["price"] = ", ".join(each.price) or each.not_ranked
+            values["price"] = ", ".join(configuration.price) or configuration.not_ranked
             values["limited by"] = _limit(last)
-        rows.append(Row(each.name, values))
+        rows.append(Row(configuration.name, values))
     if len(levels) > 1:
         return AnswerTable(rows, unit if metric == "throughput" else f"{metric} ms")
     factors = list(found[0].levels) if found else []
     # A bare level such as `50` needs the name of its factor above it.
     bare = len(factors) == 1 and all(
-        row.label == level(each.levels[factors[0]]) for row, each in zip(rows, ordered(document), strict=True)
+        row.label == level(configuration.levels[factors[0]])
+        for row, configuration in zip(rows, ordered(document), strict=True)
     )
     return AnswerTable(rows, factors[0] if bare else "")
 
@@ -89,8 +90,10 @@ def _cells(document: Document) -> list[Row]:
     standings = _standings(document.answer.configurations, cells, loads)
     order = list(dict.fromkeys(at.values()))
     # The configuration with which the others are compared.
-    first = {name for each in document.answer.configurations[:1] for name in each.cells}
-    called = {name: each.name for each in document.answer.configurations for name in each.cells}
+    first = {name for configuration in document.answer.configurations[:1] for name in configuration.cells}
+    called = {
+        name: configuration.name for configuration in document.answer.configurations for name in configuration.cells
+    }
     times = document.report.get("times") is True
     made = []
     for cell in sorted(cells, key=lambda each: order.index(at[each.id])):
@@ -133,7 +136,7 @@ def _plan(cell: Cell) -> str:
     read = engine.read_plan(cell.statements[0].plan) if len(cell.statements) == 1 else None
     if read is None:
         return ""
-    tables = [called(each) for each in whole_reads(read)]
+    tables = [called(node) for node in whole_reads(read)]
     return ", ".join([*([f"all of {' and '.join(tables)}"] if tables else []), *(["sort"] if read.sorts else [])])
 
 
@@ -142,10 +145,10 @@ def _standings(
 ) -> dict[str, LoadComparison]:
     by_id = {cell.id: cell for cell in cells}
     found: dict[str, LoadComparison] = {}
-    for each in configurations:
-        for name in each.cells:
+    for configuration in configurations:
+        for name in configuration.cells:
             own: dict[str, Any] = {load: by_id[name].factors.get(load) for load in loads}
-            found.update((name, standing) for standing in each.at if standing.load == own)
+            found.update((name, standing) for standing in configuration.at if standing.load == own)
     return found
 
 
@@ -172,7 +175,7 @@ def value_of(cell: Cell, metric: str) -> str:
 
 def metric_of(document: Document) -> str:
     """Return the metric that most comparisons use: throughput, or p99 if open loops keep up."""
-    metrics = [at.metric for each in document.answer.configurations for at in each.at]
+    metrics = [at.metric for configuration in document.answer.configurations for at in configuration.at]
     return max(dict.fromkeys(metrics), key=metrics.count) if metrics else "throughput"
 
 
@@ -187,14 +190,24 @@ def ordered(document: Document) -> list[Configuration]:
     recommended = document.answer.recommended
     if not found:
         return []
-    taken = next((each for each in found if recommended and each.name == recommended.configuration), found[0])
+    taken = next(
+        (configuration for configuration in found if recommended and configuration.name == recommended.configuration),
+        found[0],
+    )
     maybe = [{**taken.levels, **row.levels} for row in document.answer.advice if row.action == "maybe"]
-    top = [found[0], taken, *(each for wanted in maybe for each in found if each.levels == wanted)]
-    if not any(each.action != "open" for each in document.answer.advice):
+    top = [
+        found[0],
+        taken,
+        *(configuration for wanted in maybe for configuration in found if configuration.levels == wanted),
+    ]
+    if not any(advice.action != "open" for advice in document.answer.advice):
         top = []
     rest = sorted(
-        (each for each in found if each not in top),
-        key=lambda each: (bool(top and each.price), -_factor(each, each is found[0])),
+        (configuration for configuration in found if configuration not in top),
+        key=lambda configuration: (
+            bool(top and configuration.price),
+            -_factor(configuration, configuration is found[0]),
+        ),
     )
     return [*_unique(top), *rest]
 
@@ -203,12 +216,16 @@ def _unique(each: Sequence[Configuration]) -> list[Configuration]:
     return [one for place, one in enumerate(each) if one not in each[:place]]
 
 
-def _factor(each: Configuration, first: bool) -> float:
-    return 1.0 if first else 0.0 if each.not_ranked else each.ratio or 0.0
+def _factor(configuration: Configuration, first: bool) -> float:
+    return 1.0 if first else 0.0 if configuration.not_ranked else configuration.ratio or 0.0
 
 
-def _ratio(each: Configuration) -> str:
-    return NONE if each.ratio is None or each.not_ranked else factor_words(each.ratio, each.ci95)
+def _ratio(configuration: Configuration) -> str:
+    return (
+        NONE
+        if configuration.ratio is None or configuration.not_ranked
+        else factor_words(configuration.ratio, configuration.ci95)
+    )
 
 
 def _limit(cell: Cell | None) -> str:

@@ -96,7 +96,9 @@ def brief_lines(document: Document, width: int, rest: str = "with --verbose") ->
     yield from wrapped(document.question, width, "dim")
     yield from _applied(document, width)
     text = "\n".join(line.plain for line in [*answer, *table])
-    for each in legend(document, [each.name for each in document.answer.configurations if each.name in text]):
+    for each in legend(
+        document, [configuration.name for configuration in document.answer.configurations if configuration.name in text]
+    ):
         yield from wrapped(each, width, "dim", "  ")
     yield from _scalability(document, width, rest)
     yield from _time(document, width, rest)
@@ -108,7 +110,7 @@ def brief_lines(document: Document, width: int, rest: str = "with --verbose") ->
 def _applied(document: Document, width: int) -> Iterator[Text]:
     """Yield the statements that apply the recommended configuration, unless the choices already show them."""
     found = document.answer.recommended
-    known = {each.change for each in document.answer.advice}
+    known = {advice.change for advice in document.answer.advice}
     lines = [] if found is None else [line for line in found.apply if line.rstrip(";") not in known]
     for line in lines[:3]:
         yield from wrapped(line, width, "green", "  ")
@@ -149,7 +151,7 @@ def _table(document: Document, width: int, rest: str, most: int) -> Iterator[Tex
 
 
 def _first_name(document: Document) -> list[str]:
-    return [each.name for each in document.answer.configurations[:1]]
+    return [configuration.name for configuration in document.answer.configurations[:1]]
 
 
 def _scalability(document: Document, width: int, rest: str) -> Iterator[Text]:
@@ -160,15 +162,17 @@ def _scalability(document: Document, width: int, rest: str) -> Iterator[Text]:
     if len(shown) > _CURVES:
         yield from wrapped(f"  … {len(shown) - _CURVES} more {rest}", width)
     # With fewer levels, no curve was expected.
-    for each in refusals(document, LEAST_LEVELS)[:_CURVES]:
-        yield from wrapped(f"{each.text[:-1]} ({', '.join(each.models)}).", width, "", "  ")
+    for refusal in refusals(document, LEAST_LEVELS)[:_CURVES]:
+        yield from wrapped(f"{refusal.text[:-1]} ({', '.join(refusal.models)}).", width, "", "  ")
 
 
 def _time(document: Document, width: int, rest: str) -> Iterator[Text]:
     """Yield the largest parts of the time of the recommended (otherwise the first) configuration at its last load."""
     taken, found = document.answer.recommended, document.answer.configurations
-    wanted = [each for each in found if taken is not None and each.name == taken.configuration] or found[:1]
-    names = [name for each in wanted for name in each.cells]
+    wanted = [
+        configuration for configuration in found if taken is not None and configuration.name == taken.configuration
+    ] or found[:1]
+    names = [name for configuration in wanted for name in configuration.cells]
     cells = [cell for cell in document.cells if not names or cell.id in names]
     cells = [cell for cell in cells if where_time_goes(cell)]
     if cells and document.report.get("operations") is True:
@@ -228,8 +232,8 @@ def _warnings(document: Document, width: int, rest: str) -> Iterator[Text]:
     if failed:
         trials = len(document.failed_trials)
         yield from wrapped(f"✗ {trials} trial{'s' * (trials > 1)} failed: {failed[0].text}", width, "bold red", "  ")
-    elsewhere = {each.text for each in document.findings if _is_stated_elsewhere(each, document)}
-    shown = [each for each in (*warnings(document), *findings(document)) if each.text not in elsewhere]
+    elsewhere = {finding.text for finding in document.findings if _is_stated_elsewhere(finding, document)}
+    shown = [warning for warning in (*warnings(document), *findings(document)) if warning.text not in elsewhere]
     if shown:
         more = f" {len(shown) - 1} more {rest}." if len(shown) > 1 else ""
         first = textwrap.shorten(shown[0].text, 2 * width - len(more), placeholder=" …")
@@ -240,5 +244,5 @@ def _is_stated_elsewhere(finding: Finding, document: Document) -> bool:
     """Whether other lines already state the finding: those on indexes, or a price that names the durability class."""
     if finding.kind == whole_table.name:
         return True
-    priced = any(each.price or each.gain for each in document.answer.configurations)
+    priced = any(configuration.price or configuration.gain for configuration in document.answer.configurations)
     return priced and finding.evidence.get("not_comparable") == DURABILITY

@@ -30,18 +30,18 @@ class Column:
     @property
     def width(self) -> int:
         """Return the width without wrapping, in characters."""
-        return max(len(line) for line in [*self.head.split("\n"), *(each.plain for each in self.values)])
+        return max(len(line) for line in [*self.head.split("\n"), *(value.plain for value in self.values)])
 
     @property
     def least(self) -> int:
         """Return the minimum width in characters; for a column that wraps, the length of its longest word."""
-        words = [word for text in (self.head, *(each.plain for each in self.values)) for word in text.split()]
+        words = [word for text in (self.head, *(value.plain for value in self.values)) for word in text.split()]
         return min(max(map(len, words), default=1), _LONG_WORD) if self.fold else self.width
 
 
 def width_of(columns: Sequence[Column]) -> int:
     """Return the width of a table without wrapping, in characters."""
-    return sum(each.width for each in columns) + _GAP * (len(columns) - 1)
+    return sum(column.width for column in columns) + _GAP * (len(columns) - 1)
 
 
 def tables(names: Sequence[Column], numbers: Sequence[Column], width: int) -> list[RenderableType]:
@@ -53,10 +53,10 @@ def tables(names: Sequence[Column], numbers: Sequence[Column], width: int) -> li
     """
     if width_of([*names, *numbers]) <= width:
         return [table([*names, *numbers], width)]
-    broken = [replace(each, head=_broken(each.head)) for each in names]
+    broken = [replace(column, head=_broken(column.head)) for column in names]
     if width_of([*broken, *numbers]) <= width:
         return [table([*broken, *numbers], width)]
-    numbers = [each for each in numbers if not each.spare]
+    numbers = [column for column in numbers if not column.spare]
     if width_of([*broken, *numbers]) > width:
         broken = [_merged(names)]
     made: list[RenderableType] = []
@@ -66,18 +66,18 @@ def tables(names: Sequence[Column], numbers: Sequence[Column], width: int) -> li
 
 
 def _merged(names: Sequence[Column]) -> Column:
-    rows = zip(*(each.values for each in names), strict=True)
-    return Column("\n".join(each.head for each in names), [Text(" ").join(row) for row in rows], False, fold=True)
+    rows = zip(*(column.values for column in names), strict=True)
+    return Column("\n".join(column.head for column in names), [Text(" ").join(row) for row in rows], False, fold=True)
 
 
 def _parts(names: Sequence[Column], numbers: Sequence[Column], width: int) -> list[list[Column]]:
     """Distribute the number columns, in their order, over as few tables as possible."""
-    taken = sum(each.least + _GAP for each in names)
+    taken = sum(column.least + _GAP for column in names)
     parts: list[list[Column]] = [[]]
-    for each in numbers:
-        if parts[-1] and taken + sum(one.least + _GAP for one in (*parts[-1], each)) - _GAP > width:
+    for column in numbers:
+        if parts[-1] and taken + sum(one.least + _GAP for one in (*parts[-1], column)) - _GAP > width:
             parts.append([])
-        parts[-1].append(each)
+        parts[-1].append(column)
     return parts
 
 
@@ -102,7 +102,7 @@ def _rooms(columns: Sequence[Column], width: int) -> list[int]:
 
     Rich also distributes widths, but may give a column less than its minimum and then cuts off text.
     """
-    rooms = [each.least for each in columns]
+    rooms = [column.least for column in columns]
     left = width - sum(rooms) - _GAP * (len(columns) - 1)
     # Serve columns in order of their missing width, so that the rest goes to columns that need more.
     order = sorted(range(len(columns)), key=lambda place: columns[place].width - rooms[place])

@@ -41,7 +41,7 @@ def data_columns(document: Document) -> list[CellColumn]:
     columns = [
         CellColumn(head, [text(cell) for cell in cells], spare=head not in _FIRST) for head, text in values_of.items()
     ]
-    return [each for each in columns if any(value != NONE for value in each.values)]
+    return [column for column in columns if any(value != NONE for value in column.values)]
 
 
 #: The note under the table.
@@ -52,7 +52,7 @@ DATA_NOTE = (
 
 
 def _megabytes(cell: Cell, kind: str) -> str:
-    sizes = [each.bytes for each in cell.space if each.kind == kind]
+    sizes = [stored_object.bytes for stored_object in cell.space if stored_object.kind == kind]
     return figure(sum(sizes) / 1e6) if sizes else NONE
 
 

@@ -22,15 +22,15 @@ def estimate_lines(statement: CellStatement) -> list[str]:
     if not statement.estimates:
         return []
     figures = [
-        (figure_of(each.expected), f"{'>=' if each.at_least else ''}{figure_of(each.found)}")
-        for each in statement.estimates
+        (figure_of(estimate.expected), f"{'>=' if estimate.at_least else ''}{figure_of(estimate.found)}")
+        for estimate in statement.estimates
     ]
     heads = ("expected", "found")
     wide = [max(len(head), *(len(row[place]) for row in figures)) for place, head in enumerate(heads)]
     lines = [f"{heads[0]:>{wide[0]}}  {heads[1]:>{wide[1]}}  rows of"]
-    first = min(each.depth for each in statement.estimates)
-    for (expected, found), each in zip(figures, statement.estimates, strict=True):
-        step = "  " * (each.depth - first) + each.step
-        times = f" ({each.executions:,.0f} times)" if each.executions > 1 else ""
+    first = min(estimate.depth for estimate in statement.estimates)
+    for (expected, found), estimate in zip(figures, statement.estimates, strict=True):
+        step = "  " * (estimate.depth - first) + estimate.step
+        times = f" ({estimate.executions:,.0f} times)" if estimate.executions > 1 else ""
         lines.append(f"{expected:>{wide[0]}}  {found:>{wide[1]}}  {step}{times}")
     return lines

@@ -170,7 +170,7 @@ def csv_text(document: Document) -> str:
     frame = rounds_frame(document)
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([each.name for each in frame.columns])
+    writer.writerow([column.name for column in frame.columns])
     for row in frame.rows():
         writer.writerow([_csv_value(value) for value in row])
     return out.getvalue()
@@ -200,12 +200,14 @@ def markdown_text(document: Document) -> str:
     answer = [*document.answer.text, *map(advice_words, document.answer.advice)]
     parts += [f"**{_plain(each)}**" if place == 0 else _plain(each) for place, each in enumerate(answer) if each]
     # Warnings precede the numbers, so that readers who stop at the table have seen them.
-    parts += [f"**{_plain(each.text)}**" for each in warnings(document)]
+    parts += [f"**{_plain(statement.text)}**" for statement in warnings(document)]
     parts.append(_markdown_table(document))
     parts.append(_further(document, phase_columns(document)))
     parts.append(_further(document, figure_columns(document)))
     parts.append(_further(document, data_columns(document)))
-    notes = [f"durability: {each.text} ({cell_names(document, each.cells)})" for each in durability(document)]
+    notes = [
+        f"durability: {statement.text} ({cell_names(document, statement.cells)})" for statement in durability(document)
+    ]
     notes += notes_on_measuring(document)
     notes += loads(document)
     notes += [f"published: {source}; not measured by this run" for source in published_sources(document)]
@@ -218,13 +220,16 @@ def markdown_text(document: Document) -> str:
     ):
         if statements:
             lines = [
-                f"- {_plain(each.text)} ({_plain(cell_names(document, each.cells))})"
-                + (f"  \n  → {_plain(each.advice)}" if each.advice else "")
-                for each in statements
+                f"- {_plain(statement.text)} ({_plain(cell_names(document, statement.cells))})"
+                + (f"  \n  → {_plain(statement.advice)}" if statement.advice else "")
+                for statement in statements
             ]
             parts.append(f"### {title}\n\n" + "\n".join(lines))
     if document.failed_trials:
-        lines = [f"- {_plain(each.text)} ({_plain(', '.join(each.cells))})" for each in failed_trials(document)]
+        lines = [
+            f"- {_plain(statement.text)} ({_plain(', '.join(statement.cells))})"
+            for statement in failed_trials(document)
+        ]
         parts.append("### Failed trials\n\n" + "\n".join(lines))
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -246,7 +251,7 @@ def _markdown_table(document: Document) -> str:
         row += [latency(cell, name) for name in ("p50", "p99")]
         row += [percent(values[index]) for values in shares.values()]
         row += [published_value(cell.published)] if published else []
-        row += [" ".join(round_value(each) for each in cell.rounds)]
+        row += [" ".join(round_value(round_) for round_ in cell.rounds)]
         rows.append(row)
     align = ["---"] * len(names) + ["--:"] * (len(head) - len(names) - 1) + ["---"]
     return _table(head, align, rows)
@@ -258,14 +263,16 @@ def _further(document: Document, columns: list[CellColumn]) -> str:
     names = factor_names(document)
     rows = [[level(cell.factors.get(name, "")) for name in names] for cell in document.cells]
     rows = [row + [column.values[index] for column in columns] for index, row in enumerate(rows)]
-    return _table([*names, *(each.head for each in columns)], ["---"] * len(names) + ["--:"] * len(columns), rows)
+    return _table(
+        [*names, *(cell_column.head for cell_column in columns)], ["---"] * len(names) + ["--:"] * len(columns), rows
+    )
 
 
 def _comparisons(document: Document) -> str:
     heads, cells = compared_cells(document)
     rows = [
-        [*names, comparison_ratio(each), comparison_sees(each), comparison_word(each)]
-        for names, each in zip(cells, document.comparisons, strict=True)
+        [*names, comparison_ratio(comparison), comparison_sees(comparison), comparison_word(comparison)]
+        for names, comparison in zip(cells, document.comparisons, strict=True)
     ]
     align = [*("---" for _ in heads), "---", "--:", "---"]
     made = _table([*heads, "ratio [95 %]", "detectable", "verdict"], align, rows)

@@ -31,26 +31,26 @@ def fix_lines(found: Fixes, width: int, most: int = _MOST, *, answered: bool = F
     if not answered:
         yield from wrapped(headline(found), width, "green", "  ")
     yield from advice_lines(found.advice, width, most)
-    others = sum(each.action == "maybe" for each in found.advice) - most
+    others = sum(advice.action == "maybe" for advice in found.advice) - most
     if others > 0:
         yield Text(f"… {others} more that help with --verbose", style="dim")
-    named = {each.fix: each for each in found.tried}
+    named = {fix_effect.fix: fix_effect for fix_effect in found.tried}
     chosen = [named[name] for name in (found.recommended, found.at_a_price) if name is not None]
-    for each in chosen:
+    for fix_effect in chosen:
         yield Text("")
-        yield from wrapped(f"To apply {each.fix}:", width, "", "  ")
-        yield from _snippet(each)
+        yield from wrapped(f"To apply {fix_effect.fix}:", width, "", "  ")
+        yield from _snippet(fix_effect)
     for sentence in reasons(found):
         yield from wrapped(sentence, width, "dim", "  ")
 
 
-def _snippet(each: FixEffect) -> Iterator[Text]:
+def _snippet(fix_effect: FixEffect) -> Iterator[Text]:
     # Don't wrap lines that users copy.
-    for line in each.snippet[:_LINES]:
+    for line in fix_effect.snippet[:_LINES]:
         yield Text(f"    {line}", style="cyan")
-    if len(each.snippet) > _LINES:
-        yield Text(f"    … {len(each.snippet) - _LINES} more lines with --verbose", style="dim")
-    for one in each.configuration:
+    if len(fix_effect.snippet) > _LINES:
+        yield Text(f"    … {len(fix_effect.snippet) - _LINES} more lines with --verbose", style="dim")
+    for one in fix_effect.configuration:
         yield Text(f"  {one.place}:")
         for line in one.lines:
             yield Text(f"    {line}", style="cyan")
@@ -70,15 +70,15 @@ def fix_table(document: Document) -> CellTable:
     found = _of(document)
     rows = [
         [
-            each.fix,
-            each.does,
-            NONE if each.gain is None else bracketed(each.gain, each.gain_ci95),
-            NONE if each.p99 is None else bracketed(each.p99, each.p99_ci95),
-            VERDICTS[each.verdict] + (f": {each.reason}" if each.reason else ""),
-            price_words(each).partition("price: ")[2] or "none known",
-            "" if each.source is None else f"{each.source.title}, {each.source.section}",
+            fix_effect.fix,
+            fix_effect.does,
+            NONE if fix_effect.gain is None else bracketed(fix_effect.gain, fix_effect.gain_ci95),
+            NONE if fix_effect.p99 is None else bracketed(fix_effect.p99, fix_effect.p99_ci95),
+            VERDICTS[fix_effect.verdict] + (f": {fix_effect.reason}" if fix_effect.reason else ""),
+            price_words(fix_effect).partition("price: ")[2] or "none known",
+            "" if fix_effect.source is None else f"{fix_effect.source.title}, {fix_effect.source.section}",
         ]
-        for each in (found.tried if found is not None else ())
+        for fix_effect in (found.tried if found is not None else ())
     ]
     return CellTable(heads, rows)
 
@@ -87,9 +87,9 @@ def fix_snippets(document: Document) -> list[tuple[str, str]]:
     """Return the name and the snippet of each fix that helps."""
     found = _of(document)
     return [
-        (each.fix, "\n".join([*each.snippet, *_configured(each)]))
-        for each in (found.tried if found is not None else ())
-        if each.verdict == "helps"
+        (fix_effect.fix, "\n".join([*fix_effect.snippet, *_configured(fix_effect)]))
+        for fix_effect in (found.tried if found is not None else ())
+        if fix_effect.verdict == "helps"
     ]
 
 
@@ -103,7 +103,7 @@ def _of(document: Document) -> Fixes | None:
     return None if document.why is None else document.why.fixes
 
 
-def _configured(each: FixEffect) -> Iterator[str]:
-    for one in each.configuration:
+def _configured(fix_effect: FixEffect) -> Iterator[str]:
+    for one in fix_effect.configuration:
         yield f"# {one.place}"
         yield from one.lines

@@ -50,7 +50,7 @@ def _context(document: Document) -> dict[str, Any]:
     cells = document.cells
     lead = why_chart(document) or slo_chart(document) or times_chart(document) or answer_chart(document)
     timeline = timeline_charts(document)
-    drawable = sum(any(len(each.intervals) > 1 for each in cell.rounds) for cell in cells)
+    drawable = sum(any(len(round_.intervals) > 1 for round_ in cell.rounds) for cell in cells)
     count = sum(len(cell.rounds) for cell in cells)
     comparisons = document.comparisons
     return {
@@ -58,7 +58,7 @@ def _context(document: Document) -> dict[str, Any]:
         "started": document.started[:19].replace("T", " "),
         "measured": measured_line(document),
         "answer_rows": sections.answer_rows(document),
-        "legend": legend(document, [each.name for each in ordered(document)[:_LEGEND]]),
+        "legend": legend(document, [configuration.name for configuration in ordered(document)[:_LEGEND]]),
         "trials": f"{count} trial" + ("" if count == 1 else "s"),
         "answer": document.answer,
         "effects": sections.effect_table(document),
@@ -77,7 +77,7 @@ def _context(document: Document) -> dict[str, Any]:
         "index_table": index_table(document),
         "index_conclusions": index_conclusions(document),
         "index_sentences": index_sentences(document),
-        "index_statements": [line for each in document.indexes for line in statements_to_paste(each)],
+        "index_statements": [line for indexes in document.indexes for line in statements_to_paste(indexes)],
         "throughput": throughput_chart(document, lead=lead is None) if document.slo is None else None,
         "slo": slo.slo_table(document),
         "published": published_chart(document),
@@ -99,7 +99,7 @@ def _context(document: Document) -> dict[str, Any]:
         "sent": sections.sent_statements(document),
         "plans": sections.plan_rows(document),
         "rounds": sections.round_rows(document),
-        "blocks": max((each.block + 1 for cell in cells for each in cell.rounds), default=0),
+        "blocks": max((round_.block + 1 for cell in cells for round_ in cell.rounds), default=0),
         "unit": cells[0].throughput.unit if cells else "",
         "comparisons": sections.comparison_rows(document),
         "comparison_notes": lines.comparison_notes(document),

@@ -27,13 +27,15 @@ def _missing(document: Document) -> dict[str, list[str]]:
     """Give each ``create index`` with its statements of a file, or with its systems where not all lack it."""
     missing: dict[str, list[str]] = {}
     systems, times = document.answer.systems, document.report.get("times") is True
-    measured = {each.system for each in document.indexes if each.not_measured is None or each.estimated is not None}
-    for each in document.findings:
-        evidence = each.evidence
-        is_lacking = each.kind in (whole_table.name, unindexed_foreign_key.name) and "sql" in evidence
+    measured = {
+        indexes.system for indexes in document.indexes if indexes.not_measured is None or indexes.estimated is not None
+    }
+    for finding in document.findings:
+        evidence = finding.evidence
+        is_lacking = finding.kind in (whole_table.name, unindexed_foreign_key.name) and "sql" in evidence
         if not is_lacking or evidence.get("there"):
             continue
-        cells = [cell for cell in document.cells if cell.id in each.cells and cell.system.name not in measured]
+        cells = [cell for cell in document.cells if cell.id in finding.cells and cell.system.name not in measured]
         if not cells:
             continue
         names = [str(cell.factors.get(STATEMENT, "")) if times else systems.get(cell.system.name, "") for cell in cells]
@@ -53,22 +55,22 @@ def index_lines(document: Document) -> list[str]:
 
 def measured_index_lines(document: Document, width: int) -> Iterator[Text]:
     """Write what was measured of candidate indexes, for a terminal of ``width`` columns."""
-    for each in document.indexes:
-        if each.not_measured is not None:
-            if each.untried:
-                yield from wrapped(f"Indexes not measured: {each.not_measured}.", width, "yellow", "  ")
-            for sentence in estimate_sentences(each):
+    for indexes in document.indexes:
+        if indexes.not_measured is not None:
+            if indexes.untried:
+                yield from wrapped(f"Indexes not measured: {indexes.not_measured}.", width, "yellow", "  ")
+            for sentence in estimate_sentences(indexes):
                 yield from wrapped(sentence, width, "", "  ")
-            for sentence in idle_sentences(each):
+            for sentence in idle_sentences(indexes):
                 yield from wrapped(sentence, width, "", "  ")
             continue
-        for sentence in conclusions(each, document):
-            yield from wrapped(f"{_of_system(each, document)}{sentence}", width, "bold", "  ")
-        for line in statements_to_paste(each):
+        for sentence in conclusions(indexes, document):
+            yield from wrapped(f"{_of_system(indexes, document)}{sentence}", width, "bold", "  ")
+        for line in statements_to_paste(indexes):
             yield from wrapped(f"  {line}", width, "green", "    ")
-        rows = [Row(label, values) for label, values in _rows(each, document)]
+        rows = [Row(label, values) for label, values in _rows(indexes, document)]
         yield from laid_out(rows, width, _SPARE)
-        for sentence in remarks(each):
+        for sentence in remarks(indexes):
             yield from wrapped(sentence, width, "", "  ")
         yield Text("")
 
@@ -97,8 +99,8 @@ def _before(found: Indexes, document: Document) -> dict[str, float]:
 
 def _rows(found: Indexes, document: Document) -> list[tuple[str, dict[str, str]]]:
     """Return a row for each statement that a candidate could serve, with its best measured index."""
-    together = {each.statement: each for each in found.statements}
-    tried = {each.name: each for each in found.tried}
+    together = {statement.statement: statement for statement in found.statements}
+    tried = {tried_index.name: tried_index for tried_index in found.tried}
     rows = []
     for name, ms in sorted(_before(found, document).items(), key=lambda pair: -pair[1] * found.weights.get(pair[0], 1)):
         speed = together.get(name)
@@ -132,10 +134,10 @@ def _reason(found: Indexes, statement: str) -> str:
     if statement in found.without_candidates:
         return "no candidate"
     helped = [
-        each
-        for each in found.tried
-        for speed in each.statements
-        if each.verdict == "helps" and speed.statement == statement
+        tried_index
+        for tried_index in found.tried
+        for speed in tried_index.statements
+        if tried_index.verdict == "helps" and speed.statement == statement
     ]
     if helped:
         return f"faster with {helped[0].keys}, not taken"
@@ -153,7 +155,7 @@ def _factor(times: float, ends: Sequence[float] | None) -> str:
 
 def conclusions(found: Indexes, document: Document) -> list[str]:
     """Return the recommended indexes, the time of all statements with them, and the price, as sentences."""
-    chosen = [each for each in found.tried if each.name in found.chosen]
+    chosen = [tried_index for tried_index in found.tried if tried_index.name in found.chosen]
     if not chosen:
         if found.untried:
             tried, count = len(found.tried), len(found.untried)
@@ -161,14 +163,14 @@ def conclusions(found: Indexes, document: Document) -> list[str]:
             return [f"Not settled: none of {tried} tried indexes helps, and {left} for lack of time (`--budget`)."]
         return ["Take none: no candidate makes a statement at least a tenth faster."]
     before = _before(found, document)
-    faster = {each.statement: each.times for each in found.statements if each.uses}
+    faster = {statement.statement: statement.times for statement in found.statements if statement.uses}
     weights = {name: found.weights.get(name, 1.0) for name in before}
     total = sum(ms * weights[name] for name, ms in before.items())
     after = sum(ms * weights[name] / faster.get(name, 1.0) for name, ms in before.items())
-    sizes = [each.bytes for each in chosen if each.bytes is not None]
+    sizes = [tried_index.bytes for tried_index in chosen if tried_index.bytes is not None]
     count = len(statements_to_paste(found))
     taken = "this one" if count == 1 else f"these {count}"
-    weighted = " weighted" if any(each != 1 for each in weights.values()) else ""
+    weighted = " weighted" if any(weight != 1 for weight in weights.values()) else ""
     words = f"Take {taken}: all statements{weighted} {time_words(total)} -> {time_words(after)}"
     words += f", {size(sum(sizes))} on disk" if len(sizes) == len(chosen) else ""
     prices = write_words(found.writes)
@@ -178,15 +180,15 @@ def conclusions(found: Indexes, document: Document) -> list[str]:
 def write_words(writes: Sequence[WriteCost]) -> str:
     """Write what writes cost with the chosen indexes: `rows of t take longer: insert 2.1x [1.9, 2.3], delete 1.3x`."""
     tables: dict[str, list[WriteCost]] = {}
-    for each in writes:
-        tables.setdefault(each.table, []).append(each)
+    for write in writes:
+        tables.setdefault(write.table, []).append(write)
     parts = []
     for table, costs in tables.items():
-        operations = sorted(costs, key=lambda each: ("insert", "update", "delete").index(each.operation))
-        figures = ", ".join(f"{each.operation} {_factor(each.times, each.ci95)}" for each in operations)
+        operations = sorted(costs, key=lambda write_cost: ("insert", "update", "delete").index(write_cost.operation))
+        figures = ", ".join(f"{cost.operation} {_factor(cost.times, cost.ci95)}" for cost in operations)
         parts.append(
             f"rows of {table} take longer: {figures}"
-            if max(each.times for each in costs) > _SAME
+            if max(cost.times for cost in costs) > _SAME
             else f"writing {table} takes as long as before"
         )
     return "; ".join(parts)
@@ -194,28 +196,36 @@ def write_words(writes: Sequence[WriteCost]) -> str:
 
 def statements_to_paste(found: Indexes) -> list[str]:
     """Return the lines that create the chosen indexes."""
-    chosen = (f"{sql};" for each in found.tried if each.name in found.chosen for sql in each.sql)
+    chosen = (f"{sql};" for tried_index in found.tried if tried_index.name in found.chosen for sql in tried_index.sql)
     return list(dict.fromkeys(chosen))
 
 
 def remarks(found: Indexes) -> list[str]:
     """Return sentences about the candidates that are not recommended, existing indexes, and the measuring."""
     said = []
-    for each in found.tried:
-        if each.verdict == "slower":
-            worst = min((speed for speed in each.statements if speed.uses), key=lambda speed: speed.times)
-            said.append(f"Harmful: {each.keys} makes {worst.statement} {rough(1 / worst.times)} times as slow.")
-    vain = [each for each in found.tried if each.verdict in ("no gain", "not used")]
-    useful = [each for each in found.tried if each.verdict == "helps" and each.name not in found.chosen]
+    for tried_index in found.tried:
+        if tried_index.verdict == "slower":
+            worst = min((speed for speed in tried_index.statements if speed.uses), key=lambda speed: speed.times)
+            said.append(f"Harmful: {tried_index.keys} makes {worst.statement} {rough(1 / worst.times)} times as slow.")
+    vain = [tried_index for tried_index in found.tried if tried_index.verdict in ("no gain", "not used")]
+    useful = [
+        tried_index
+        for tried_index in found.tried
+        if tried_index.verdict == "helps" and tried_index.name not in found.chosen
+    ]
     if vain:
         said.append(f"In vain: {_listed(vain)}.")
-    others = [each for each in useful if each.name not in found.over_budget]
+    others = [tried_index for tried_index in useful if tried_index.name not in found.over_budget]
     if others:
         said.append(f"Faster, but not beside the chosen ones: {_listed(others)}.")
-    over = [each for each in found.tried if each.name in found.over_budget]
+    over = [tried_index for tried_index in found.tried if tried_index.name in found.over_budget]
     if over:
         said.append(f"Over the index budget: {_listed(over)}.")
-    said += [f"Refused: {each.keys}: {each.problem}." for each in found.tried if each.verdict == "refused"]
+    said += [
+        f"Refused: {tried_index.keys}: {tried_index.problem}."
+        for tried_index in found.tried
+        if tried_index.verdict == "refused"
+    ]
     said += [f"Cost of writes to {table} not measured: {why}." for table, why in found.unmeasured_writes.items()]
     if found.untried:
         said.append(f"Not tried for lack of time (`--budget`): {'; '.join(found.untried)}.")
@@ -223,7 +233,7 @@ def remarks(found: Indexes) -> list[str]:
 
 
 def _listed(indexes: Sequence[TriedIndex]) -> str:
-    return ", ".join(each.keys for each in indexes)
+    return ", ".join(index.keys for index in indexes)
 
 
 def estimate_sentences(found: Indexes) -> list[str]:
@@ -233,16 +243,24 @@ def estimate_sentences(found: Indexes) -> list[str]:
     if not found.estimated:
         return ["Not measured: planner's estimate (HypoPG): no candidate lowers the cost by a tenth."]
     lines = []
-    for each in found.estimated:
-        gain = "unknown to HypoPG" if each.times is None else f"cost {rough(each.times)} times lower with"
-        lines.append(f"  {each.statement}: {gain}: {'; '.join(each.sql)};")
+    for estimated_index in found.estimated:
+        gain = (
+            "unknown to HypoPG"
+            if estimated_index.times is None
+            else f"cost {rough(estimated_index.times)} times lower with"
+        )
+        lines.append(f"  {estimated_index.statement}: {gain}: {'; '.join(estimated_index.sql)};")
     return ["Not measured: planner's estimate (HypoPG)", *lines]
 
 
 def idle_sentences(found: Indexes) -> list[str]:
     """Return sentences about existing indexes that the statements don't need."""
-    covered = [f"{each.name} (covered by {each.covered_by})" for each in found.idle if each.covered_by is not None]
-    unused = [f"{each.name} on {each.table}" for each in found.idle if each.covered_by is None]
+    covered = [
+        f"{idle_index.name} (covered by {idle_index.covered_by})"
+        for idle_index in found.idle
+        if idle_index.covered_by is not None
+    ]
+    unused = [f"{idle_index.name} on {idle_index.table}" for idle_index in found.idle if idle_index.covered_by is None]
     said = [f"Existing indexes that another one covers: {', '.join(covered)}."] if covered else []
     return said + ([f"Existing indexes that none of these statements uses: {', '.join(unused)}."] if unused else [])
 
@@ -273,4 +291,9 @@ def index_sentences(document: Document) -> list[str]:
 
 def index_conclusions(document: Document) -> list[str]:
     """Return the sentences on the indexes to take, for the report."""
-    return [each for found in document.indexes if found.not_measured is None for each in conclusions(found, document)]
+    return [
+        conclusion
+        for found in document.indexes
+        if found.not_measured is None
+        for conclusion in conclusions(found, document)
+    ]

@@ -106,11 +106,11 @@ def latency_of(times: Latency, name: str) -> str:
     return f"≥{text}" if name in times.at_least and value is not None else text
 
 
-def round_value(each: Round) -> str:
+def round_value(round_: Round) -> str:
     """Return a round's throughput in short, or ✗ if the round failed; outliers are marked with *."""
-    if each.status != "done":
+    if round_.status != "done":
         return "✗"
-    return short(each.throughput) + ("*" if each.outlier else "")
+    return short(round_.throughput) + ("*" if round_.outlier else "")
 
 
 def ceilings(document: Document) -> dict[str, list[float | None]]:
@@ -121,9 +121,9 @@ def ceilings(document: Document) -> dict[str, list[float | None]]:
     """
     shares = [cell.share_of_ceiling for cell in document.cells]
     columns: dict[str, list[float | None]] = {
-        "of syncs": [each.device_sync for each in shares],
-        "of reads": [each.device_read for each in shares],
-        "of client": [each.harness for each in shares],
+        "of syncs": [share.device_sync for share in shares],
+        "of reads": [share.device_read for share in shares],
+        "of client": [share.harness for share in shares],
     }
     least = {"of syncs": 0.0, "of reads": _READS_WORTH_A_COLUMN, "of client": _CLIENT_NEAR}
     return {
@@ -145,7 +145,7 @@ def _load_machine_notes(document: Document) -> list[str]:
     notes = []
     factors = factor_names(document)
     for cell in document.cells:
-        trials = [each.load_machines for each in cell.rounds if each.status == "done" and each.load_machines]
+        trials = [round_.load_machines for round_ in cell.rounds if round_.status == "done" and round_.load_machines]
         if not trials:
             continue
         names = list(dict.fromkeys(machine.name for machines in trials for machine in machines))
@@ -167,7 +167,10 @@ def _load_machine_notes(document: Document) -> list[str]:
 def _share_of(name: str, trials: list[list[LoadMachineRound]]) -> str:
     """Return a machine's mean rate over its trials, and its share of the load."""
     own = [machine for machines in trials for machine in machines if machine.name == name]
-    rates, shares = [each.throughput for each in own], [each.share or 0.0 for each in own]
+    rates, shares = (
+        [machine_round.throughput for machine_round in own],
+        [machine_round.share or 0.0 for machine_round in own],
+    )
     return f"{name} {figure(sum(rates) / len(rates))}/s ({percent(sum(shares) / len(shares))})"
 
 
@@ -196,12 +199,12 @@ def published_value(published: Published | None) -> str:
 
 def published_sources(document: Document) -> list[str]:
     """Return machine and year of the published values, each once; their source if machine and year are unknown."""
-    return list(dict.fromkeys(_published_source(each.published) for each in document.cells if each.published))
+    return list(dict.fromkeys(_published_source(cell.published) for cell in document.cells if cell.published))
 
 
 def published_references(document: Document) -> list[str]:
     """Return the full sources of the published values, each once."""
-    lines = (each.published.get("source", "") for each in document.cells if each.published)
+    lines = (cell.published.get("source", "") for cell in document.cells if cell.published)
     return list(dict.fromkeys(line for line in lines if line))
 
 
@@ -235,12 +238,12 @@ def bottleneck_sentence(bottleneck: Bottleneck) -> str:
 
 def warnings(document: Document) -> list[Statement]:
     """Return the findings to show above the numbers: systems that did not do the same work."""
-    return [Statement(each.text, each.cells) for each in document.findings if _is_warning(each)]
+    return [Statement(finding.text, finding.cells) for finding in document.findings if _is_warning(finding)]
 
 
 def findings(document: Document) -> list[Statement]:
     """Return the other findings with their cells."""
-    return [Statement(each.text, each.cells) for each in document.findings if not _is_warning(each)]
+    return [Statement(finding.text, finding.cells) for finding in document.findings if not _is_warning(finding)]
 
 
 def _is_warning(finding: Finding) -> bool:
@@ -252,9 +255,9 @@ def failed_trials(document: Document) -> list[Statement]:
     by_id = {cell.id: cell for cell in document.cells}
     factors = factor_names(document)
     found: dict[str, list[str]] = {}
-    for each in document.failed_trials:
-        name = cell_name(by_id[each.cell], factors) if each.cell in by_id else each.cell
-        found.setdefault(each.error, []).append(f"{name} round {each.block + 1}")
+    for failed_trial in document.failed_trials:
+        name = cell_name(by_id[failed_trial.cell], factors) if failed_trial.cell in by_id else failed_trial.cell
+        found.setdefault(failed_trial.error, []).append(f"{name} round {failed_trial.block + 1}")
     return [Statement(error, places) for error, places in found.items()]
 
 
@@ -285,18 +288,18 @@ def comparison_sees(comparison: Comparison) -> str:
 def comparison_notes(document: Document) -> list[str]:
     """Return the notes that explain the verdicts."""
     comparisons = document.comparisons
-    tested = sum(each.ci95 is not None for each in comparisons)
+    tested = sum(comparison.ci95 is not None for comparison in comparisons)
     notes = []
     if tested > 1:
         notes.append(f"{tested} comparisons: all intervals hold together with 95 % confidence")
     if tested:
         margin = comparisons[0].margin * 100
         notes.append(f"smallest relevant change: {margin:.3g} %; detectable: the change detected in 80 % of cases")
-    if any(each.metric != "throughput" for each in comparisons):
+    if any(comparison.metric != "throughput" for comparison in comparisons):
         notes.append(
             "open loops that keep up are compared by their response time (p99): their throughput is the offered rate"
         )
-    notes += dict.fromkeys(f"inconclusive: {each.lacking}" for each in comparisons if each.lacking)
+    notes += dict.fromkeys(f"inconclusive: {comparison.lacking}" for comparison in comparisons if comparison.lacking)
     return notes
 
 
@@ -305,14 +308,14 @@ def compared_cells(document: Document) -> tuple[list[str], list[list[str]]]:
 
     Empty without comparisons.
     """
-    names = [[cell_names(document, [each.b])] for each in document.comparisons]
-    bases = list(dict.fromkeys(each.a for each in document.comparisons))
+    names = [[cell_names(document, [comparison.b])] for comparison in document.comparisons]
+    bases = list(dict.fromkeys(comparison.a for comparison in document.comparisons))
     if len(bases) <= 1:
         return [f"against {cell_names(document, bases)}" for _ in bases], names
     by_id = {cell.id: cell for cell in document.cells}
     factors = factor_names(document)
-    for own, each in zip(names, document.comparisons, strict=True):
-        a, b = by_id[each.a], by_id[each.b]
+    for own, comparison in zip(names, document.comparisons, strict=True):
+        a, b = by_id[comparison.a], by_id[comparison.b]
         own.append(cell_name(a, [name for name in factors if a.factors.get(name) != b.factors.get(name)]))
     return ["cell", "against"], names
 

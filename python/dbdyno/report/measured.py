@@ -29,7 +29,7 @@ def measured_line(document: Document) -> str:
     own = [cell for cell in document.cells if document.why is None or cell.id == document.why.unchanged]
     cells = [cell for cell in own if done(cell)] or own
     parts = [_systems(cells), _clients(cells), _mix(cells), _durability(cells), time_measured(document)]
-    return " · ".join(each for each in parts if each)
+    return " · ".join(part for part in parts if part)
 
 
 def _systems(cells: list[Cell]) -> str:
@@ -58,7 +58,7 @@ def _clients(cells: list[Cell]) -> str:
     offered = sorted({float(f"{rate:.2g}") for cell in cells if (rate := offered_rate(cell)) is not None})
     if offered:
         return f"{_from_to(offered)} arrivals/s"
-    known = {count for cell in cells for each in done(cell) if (count := number(each.window, "clients"))}
+    known = {count for cell in cells for round_ in done(cell) if (count := number(round_.window, "clients"))}
     if not known:
         return ""
     processes = "processes" in {str(cell.factors.get("clients_as")) for cell in cells}
@@ -74,18 +74,18 @@ def _from_to(values: Sequence[float]) -> str:
 def _mix(cells: list[Cell]) -> str:
     """Return the shares of transactions that read and that write."""
     seen = [cell for cell in cells if engine_of_product(cell.system.engine).shows_changes]
-    rounds = [each for cell in seen for each in done(cell) if each.transactions_changing is not None]
-    completed = sum(each.completed for each in rounds)
+    rounds = [round_ for cell in seen for round_ in done(cell) if round_.transactions_changing is not None]
+    completed = sum(round_.completed for round_ in rounds)
     if not completed:
         return ""
-    writes = sum(each.transactions_changing or 0 for each in rounds) / completed
+    writes = sum(round_.transactions_changing or 0 for round_ in rounds) / completed
     if writes in (0.0, 1.0):
         return "only writes" if writes else "only reads"
     return f"{percent(1 - writes)} reads, {percent(writes)} writes"
 
 
 def _durability(cells: list[Cell]) -> str:
-    if not any(each.rows_changed for cell in cells for each in done(cell)):
+    if not any(round_.rows_changed for cell in cells for round_ in done(cell)):
         return ""
     classes = {class_of(cell) for cell in cells}
     return _DURABLE.get(classes.pop() or "", "") if len(classes) == 1 else ""
@@ -99,7 +99,7 @@ def time_measured(document: Document) -> str:
         span = datetime.fromisoformat(document.ended) - datetime.fromisoformat(document.started)
     except ValueError:
         return ""
-    windows_s = sum(each.elapsed_s or 0.0 for cell in document.cells for each in cell.rounds)
+    windows_s = sum(round_.elapsed_s or 0.0 for cell in document.cells for round_ in cell.rounds)
     run_s = span.total_seconds()
     measured, whole = duration(min(windows_s, run_s)), duration(run_s)
     # Write a common unit only once.
@@ -121,6 +121,10 @@ def legend(document: Document, shown: Collection[str]) -> list[str]:
             for name, value in each.items()
         )
 
-    unclear = [each for each in found if each.name == AS_IT_IS or "…" in each.name or each.name[:3] == "all"]
-    unclear = [each for each in unclear if each.name in shown]
-    return [f"{each.name}: {levels(each.levels)}" for each in unclear]
+    unclear = [
+        configuration
+        for configuration in found
+        if configuration.name == AS_IT_IS or "…" in configuration.name or configuration.name[:3] == "all"
+    ]
+    unclear = [configuration for configuration in unclear if configuration.name in shown]
+    return [f"{configuration.name}: {levels(configuration.levels)}" for configuration in unclear]

@@ -57,7 +57,7 @@ def openmetrics_text(document: Document) -> str:
 
 def exposition(families: Iterable[Family]) -> str:
     """Return families as OpenMetrics text, without families that have no samples."""
-    return "".join(line + "\n" for each in families if each.samples for line in _lines(each)) + "# EOF\n"
+    return "".join(line + "\n" for family in families if family.samples for line in _lines(family)) + "# EOF\n"
 
 
 def label_names(factors: Iterable[str]) -> dict[str, str]:
@@ -141,12 +141,12 @@ def _transactions(cells: list[tuple[Cell, dict[str, str]]]) -> Iterator[Family]:
     trials = Family("dbdyno_trials", "Trials by how they ended; done gave a result.")
     for cell, labels in cells:
         for outcome in ("ok", "skipped", "in_flight"):
-            of_rounds = [getattr(each, outcome) for each in cell.rounds]
+            of_rounds = [getattr(round_, outcome) for round_ in cell.rounds]
             transactions.add(labels | {"outcome": outcome}, sum(of_rounds))
         transactions.add(labels | {"outcome": "failed"}, sum(cell.failed.values()))
         for kind, count in cell.failed.items():
             failed.add(labels | {"kind": kind}, count)
-        statuses = [each.status for each in cell.rounds]
+        statuses = [round_.status for round_ in cell.rounds]
         for status in dict.fromkeys(("done", "failed", *statuses)):
             trials.add(labels | {"status": status}, statuses.count(status))
     yield transactions

@@ -20,38 +20,42 @@ def operation_rows(document: Document) -> list[NamedRow]:
     factors = factor_names(document)
     rows = []
     for cell in document.cells:
-        rows += [_row(cell_name(cell, factors), each) for each in _timed_operations(cell)]
+        rows += [_row(cell_name(cell, factors), operation) for operation in _timed_operations(cell)]
     return rows
 
 
 def where_time_goes(cell: Cell, most: int = 4) -> str:
     """Return the largest parts of the transactions' time in one line; empty if there is only one statement."""
-    operations = [each for each in _timed_operations(cell) if each.kind != "transaction"]
+    operations = [operation for operation in _timed_operations(cell) if operation.kind != "transaction"]
     parts = [
-        f"{called(each)} {percent(each.share)} ({milliseconds(each.latency_ms.mean)} ms)"
-        for each in operations[:most]
-        if each.share
+        f"{called(operation)} {percent(operation.share)} ({milliseconds(operation.latency_ms.mean)} ms)"
+        for operation in operations[:most]
+        if operation.share
     ]
-    rest = sum(each.share or 0.0 for each in operations[most:])
+    rest = sum(operation.share or 0.0 for operation in operations[most:])
     return ", ".join([*parts, *([f"others {percent(rest)}"] if rest else [])])
 
 
 def time_table(cell: Cell) -> list[Row]:
     """Return a row for each transaction of several statements and for each statement of a cell, the longest first."""
-    statements = {each.name for each in cell.operations if each.kind == "statement"}
-    shown = [each for each in cell.operations if each.kind != "transaction" or each.name not in statements]
-    ordered = sorted(shown, key=lambda each: (each.kind != "transaction", -each.seconds))
+    statements = {operation.name for operation in cell.operations if operation.kind == "statement"}
+    shown = [
+        operation
+        for operation in cell.operations
+        if operation.kind != "transaction" or operation.name not in statements
+    ]
+    ordered = sorted(shown, key=lambda operation: (operation.kind != "transaction", -operation.seconds))
     return [
         Row(
-            f"transaction {each.name}" if each.kind == "transaction" else called(each),
+            f"transaction {operation.name}" if operation.kind == "transaction" else called(operation),
             {
-                "share of time": percent(each.share),
-                "p50 ms": milliseconds(each.latency_ms.p50),
-                "p99 ms": milliseconds(each.latency_ms.p99),
-                "count": figure(each.count),
+                "share of time": percent(operation.share),
+                "p50 ms": milliseconds(operation.latency_ms.p50),
+                "p99 ms": milliseconds(operation.latency_ms.p99),
+                "count": figure(operation.count),
             },
         )
-        for each in ordered
+        for operation in ordered
     ]
 
 
@@ -62,10 +66,10 @@ def called(operation: Operation) -> str:
 
 def _timed_operations(cell: Cell) -> list[Operation]:
     """Return the operations that add to the transactions' latencies: not a single transaction or statement."""
-    steps = [each for each in cell.operations if each.kind != "transaction"]
-    transactions = [each for each in cell.operations if each.kind == "transaction"]
+    steps = [operation for operation in cell.operations if operation.kind != "transaction"]
+    transactions = [operation for operation in cell.operations if operation.kind == "transaction"]
     operations = [*(transactions if len(transactions) > 1 else []), *(steps if len(steps) > 1 else [])]
-    return sorted(operations, key=lambda each: (each.kind != "transaction", -each.seconds))
+    return sorted(operations, key=lambda operation: (operation.kind != "transaction", -operation.seconds))
 
 
 def _row(cell: str, operation: Operation) -> NamedRow:

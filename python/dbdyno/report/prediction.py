@@ -38,24 +38,24 @@ def show_prediction(prediction: Prediction, console: Console) -> None:
     """Write the answer and the table to the console, laid out for its width."""
     console.print(Text.assemble(("prediction", "bold"), f"  from run {prediction.run} of {prediction.system}"))
     console.print(Text(asked_words(prediction), style="dim"))
-    for each in prediction.sentences:
-        console.print(Text(each))
-    for each in prediction.warnings:
-        console.print(Text.assemble(("! ", "yellow"), each))
+    for sentence in prediction.sentences:
+        console.print(Text(sentence))
+    for warning in prediction.warnings:
+        console.print(Text.assemble(("! ", "yellow"), warning))
     console.print()
     rows = list(table_rows(prediction))
     names = [
-        Column("key", [Text(each.series) for each in rows], right=False),
-        Column("rows", [Text(each.rows) for each in rows]),
+        Column("key", [Text(row.series) for row in rows], right=False),
+        Column("rows", [Text(row.rows) for row in rows]),
     ]
     numbers = [
-        Column(f"{prediction.label}/s", [Text(each.predicted, style="bold") for each in rows]),
-        Column("band", [Text(each.band) for each in rows]),
-        Column("measured", [Text(each.measured) for each in rows]),
-        Column("of\nmemory", [Text(each.of_memory) for each in rows], spare=True),
-        Column("limited by", [Text(each.limited_by) for each in rows], right=False, spare=True),
+        Column(f"{prediction.label}/s", [Text(row.predicted, style="bold") for row in rows]),
+        Column("band", [Text(row.band) for row in rows]),
+        Column("measured", [Text(row.measured) for row in rows]),
+        Column("of\nmemory", [Text(row.of_memory) for row in rows], spare=True),
+        Column("limited by", [Text(row.limited_by) for row in rows], right=False, spare=True),
     ]
-    if not any(each.measured != NONE for each in rows):
+    if not any(row.measured != NONE for row in rows):
         numbers.pop(2)
     for part in tables(names, numbers, console.width):
         console.print(part)

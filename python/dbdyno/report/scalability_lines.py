@@ -37,14 +37,14 @@ class Refusal:
 
 def model_name(document: Document, model: Scalability) -> str:
     """Return a model's name: the levels of the other factors, or its own factor if no others vary."""
-    several = len({each.factor for each in document.scalability}) > 1
+    several = len({scalability.factor for scalability in document.scalability}) > 1
     at = named(model.at, document.answer.systems)
     return " ".join(each for each in (at, f"by {model.factor}" if several or not at else "") if each)
 
 
 def fitted(document: Document) -> list[tuple[Scalability, ScalabilityCurve]]:
     """Return the models that have a curve, with it."""
-    return [(each, each.curve) for each in document.scalability if each.curve is not None]
+    return [(scalability, scalability.curve) for scalability in document.scalability if scalability.curve is not None]
 
 
 def sentences(document: Document) -> list[str]:
@@ -95,10 +95,10 @@ def refusals(document: Document, levels: int = 0) -> list[Refusal]:
     ``levels``: minimum number of cells of a model to include.
     """
     found: dict[tuple[str, str], Refusal] = {}
-    for each in document.scalability:
-        if each.refused and len(each.cells) >= levels:
-            why, advice = each.refused, each.advice
-            found.setdefault((why, advice), Refusal(why, advice)).models.append(model_name(document, each))
+    for scalability in document.scalability:
+        if scalability.refused and len(scalability.cells) >= levels:
+            why, advice = scalability.refused, scalability.advice
+            found.setdefault((why, advice), Refusal(why, advice)).models.append(model_name(document, scalability))
     return list(found.values())
 
 

@@ -115,17 +115,20 @@ def effect_table(document: Document) -> CellTable:
     heads += [Column("ratio [95 %]", style="number"), Column("verdict", right=False), Column("price", right=False)]
     systems = document.answer.systems
     rows = []
-    for each in document.effects:
-        is_system = each.factor == "system"
+    for effect in document.effects:
+        is_system = effect.factor == "system"
         names = [
-            systems.get(str(value), str(value)) if is_system else level(value) for value in (each.level, each.against)
+            systems.get(str(value), str(value)) if is_system else level(value)
+            for value in (effect.level, effect.against)
         ]
-        where = named(each.at, systems) or (f"depends on {', '.join(each.depends_on)}" if each.depends_on else "all")
-        ratio = NONE if each.ratio is None else bracketed(each.ratio, each.ci95)
-        price = durability_words(each)
-        if each.failed is not None:
-            price += f"{', ' * bool(price)}failures {percent(each.failed[1])} instead of {percent(each.failed[0])}"
-        rows.append([each.factor, *names, where, each.metric, ratio, each.verdict, price])
+        where = named(effect.at, systems) or (
+            f"depends on {', '.join(effect.depends_on)}" if effect.depends_on else "all"
+        )
+        ratio = NONE if effect.ratio is None else bracketed(effect.ratio, effect.ci95)
+        price = durability_words(effect)
+        if effect.failed is not None:
+            price += f"{', ' * bool(price)}failures {percent(effect.failed[1])} instead of {percent(effect.failed[0])}"
+        rows.append([effect.factor, *names, where, effect.metric, ratio, effect.verdict, price])
     return CellTable(heads, rows)
 
 
@@ -157,10 +160,10 @@ def beside_table(document: Document) -> CellTable | None:
 def _named_table(head: str, names: Sequence[str], rows: Sequence[NamedRow]) -> CellTable | None:
     if not rows:
         return None
-    several = len({each.cell for each in rows}) > 1
+    several = len({row.cell for row in rows}) > 1
     heads = [Column(each, right=False) for each in (*(["cell"] if several else []), head)]
-    heads += [Column(each, style="number") for each in names]
-    return CellTable(heads, [[*([each.cell] if several else []), each.name, *each.values] for each in rows])
+    heads += [Column(name, style="number") for name in names]
+    return CellTable(heads, [[*([row.cell] if several else []), row.name, *row.values] for row in rows])
 
 
 def phase_table(document: Document) -> CellTable | None:
@@ -183,17 +186,17 @@ def _further_table(document: Document, columns: list[CellColumn]) -> CellTable |
         return None
     factors = lines.factor_names(document)
     heads = [Column("cell", right=False)]
-    heads += [Column(each.head, style="number dim" if each.published else "number") for each in columns]
+    heads += [Column(column.head, style="number dim" if column.published else "number") for column in columns]
     names = [lines.cell_name(cell, factors) for cell in document.cells]
-    return CellTable(heads, [list(row) for row in zip(names, *(each.values for each in columns), strict=True)])
+    return CellTable(heads, [list(row) for row in zip(names, *(column.values for column in columns), strict=True)])
 
 
 def sent_statements(document: Document) -> list[tuple[str, list[tuple[str, str]]]]:
     """Return each statement's name with its SQL variants, each with the systems that received it."""
     found: dict[str, dict[str, list[str]]] = {}
     for cell in document.cells:
-        for each in cell.statements:
-            systems = found.setdefault(each.name, {}).setdefault(each.sql, [])
+        for statement in cell.statements:
+            systems = found.setdefault(statement.name, {}).setdefault(statement.sql, [])
             if cell.system.name not in systems:
                 systems.append(cell.system.name)
     return [(name, [(", ".join(systems), sql) for sql, systems in texts.items()]) for name, texts in found.items()]
@@ -203,19 +206,19 @@ def plan_rows(document: Document) -> list[dict[str, Any]]:
     """Return each distinct combination of statement, values and plan with its cells."""
     grouped: dict[str, tuple[CellStatement, list[str]]] = {}
     for cell in document.cells:
-        for each in cell.statements:
-            if each.plan:
-                key = json.dumps([each.sql, each.values, each.plan, cell.system.name])
-                grouped.setdefault(key, (each, []))[1].append(cell.id)
+        for statement in cell.statements:
+            if statement.plan:
+                key = json.dumps([statement.sql, statement.values, statement.plan, cell.system.name])
+                grouped.setdefault(key, (statement, []))[1].append(cell.id)
     return [
         {
-            "sql": each.sql,
-            "values": ", ".join(json.dumps(value, ensure_ascii=False) for value in each.values),
-            "plan": each.plan,
-            "estimates": estimate_lines(each),
+            "sql": statement.sql,
+            "values": ", ".join(json.dumps(value, ensure_ascii=False) for value in statement.values),
+            "plan": statement.plan,
+            "estimates": estimate_lines(statement),
             "cells": ids,
         }
-        for each, ids in grouped.values()
+        for statement, ids in grouped.values()
     ]
 
 
@@ -233,37 +236,37 @@ def notes(document: Document) -> list[str]:
 def round_rows(document: Document) -> list[dict[str, Any]]:
     """Return the rounds of each cell, ordered by block."""
     factors = lines.factor_names(document)
-    blocks = max((each.block + 1 for cell in document.cells for each in cell.rounds), default=0)
+    blocks = max((round_.block + 1 for cell in document.cells for round_ in cell.rounds), default=0)
     rows = []
     for cell in document.cells:
-        by_block = {each.block: each for each in cell.rounds}
+        by_block = {round_.block: round_ for round_ in cell.rounds}
         values = [_round(by_block.get(block)) for block in range(blocks)]
         rows.append({"name": lines.cell_name(cell, factors), "rounds": values})
     return rows
 
 
-def _round(each: Round | None) -> dict[str, str]:
-    if each is None:
+def _round(round_: Round | None) -> dict[str, str]:
+    if round_ is None:
         return {"text": "", "style": "", "title": ""}
-    lost = each.status != "done"
-    style = " lost" if lost else " outlier" if each.outlier else ""
-    text = "✗" if lost else figure(each.throughput) + ("*" if each.outlier else "")
-    return {"text": text, "style": style, "title": each.error or ""}
+    lost = round_.status != "done"
+    style = " lost" if lost else " outlier" if round_.outlier else ""
+    text = "✗" if lost else figure(round_.throughput) + ("*" if round_.outlier else "")
+    return {"text": text, "style": style, "title": round_.error or ""}
 
 
 def comparison_rows(document: Document) -> list[dict[str, Any]]:
     """Return the comparisons. The warnings above the numbers explain why some cells are not ranked."""
     _, cells = lines.compared_cells(document)
     rows = []
-    for names, each in zip(cells, document.comparisons, strict=True):
-        word = lines.comparison_word(each)
+    for names, comparison in zip(cells, document.comparisons, strict=True):
+        word = lines.comparison_word(comparison)
         rows.append(
             {
                 "names": names,
-                "ratio": lines.comparison_ratio(each),
-                "sees": lines.comparison_sees(each),
+                "ratio": lines.comparison_ratio(comparison),
+                "sees": lines.comparison_sees(comparison),
                 "verdict": word,
-                "style": each.verdict or "unranked",
+                "style": comparison.verdict or "unranked",
             }
         )
     return rows

@@ -23,12 +23,12 @@ _ENDLESS = "no end"
 def slo_lines(slo: Slo, width: int) -> Iterator[Text]:
     """Yield the lines for a terminal of ``width`` columns: the configurations, if several, then the rates of each."""
     if len(slo.searches) > 1:
-        yield from laid_out([Row(each.configuration, _found(each)) for each in slo.searches], width, _SPARE)
-    for each in slo.searches:
+        yield from laid_out([Row(search.configuration, _found(search)) for search in slo.searches], width, _SPARE)
+    for search in slo.searches:
         if len(slo.searches) > 1:
             yield Text("")
-            yield Text(each.configuration, style="bold")
-        rows = [Row(f"{figure(probe.rate)}/s", _measured(probe, slo)) for probe in _nearest(each)]
+            yield Text(search.configuration, style="bold")
+        rows = [Row(f"{figure(probe.rate)}/s", _measured(probe, slo)) for probe in _nearest(search)]
         yield from laid_out(rows, width, _SPARE)
 
 
@@ -36,8 +36,8 @@ def _nearest(search: SloSearch) -> list[SloProbe]:
     """Return the rates nearest to the result, in the order of the search."""
     probes = search.probes
     middle = search.rate or search.high or search.low or 0.0
-    nearest = sorted(probes, key=lambda each: abs(each.rate - middle))[:_MOST_PROBES]
-    return [each for each in probes if each in nearest]
+    nearest = sorted(probes, key=lambda probe: abs(probe.rate - middle))[:_MOST_PROBES]
+    return [probe for probe in probes if probe in nearest]
 
 
 def _found(search: SloSearch) -> dict[str, str]:
@@ -78,11 +78,11 @@ def slo_table(document: Document) -> CellTable:
     slo = document.slo
     rows = []
     heads: list[str] = []
-    for each in slo.searches if slo is not None else ():
-        for probe in each.probes:
+    for search in slo.searches if slo is not None else ():
+        for probe in search.probes:
             values = _measured(probe, slo) if slo is not None else {}
             heads = list(values)
-            rows.append([each.configuration, figure(probe.rate), *values.values()])
+            rows.append([search.configuration, figure(probe.rate), *values.values()])
     columns = [Column("configuration", right=False), Column("rate/s", style="number")]
     columns += [Column(head, right=head != "verdict", style="" if head == "verdict" else "number") for head in heads]
     return CellTable(columns, rows)

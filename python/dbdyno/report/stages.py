@@ -19,13 +19,13 @@ BESIDE_HEADS = ("executions", "mean s", "max s", "errors")
 def stage_rows(document: Document) -> list[NamedRow]:
     """Return the stages of each cell in their order; empty if no rate changes."""
     factors = factor_names(document)
-    return [_stage(cell_name(cell, factors), each) for cell in document.cells for each in cell.stages]
+    return [_stage(cell_name(cell, factors), stage) for cell in document.cells for stage in cell.stages]
 
 
 def beside_rows(document: Document) -> list[NamedRow]:
     """Return the work beside the clients of each cell."""
     factors = factor_names(document)
-    return [_beside(cell_name(cell, factors), each) for cell in document.cells for each in cell.beside]
+    return [_beside(cell_name(cell, factors), beside) for cell in document.cells for beside in cell.beside]
 
 
 def _stage(cell: str, stage: Stage) -> NamedRow:

@@ -121,11 +121,11 @@ def _further(document: Document, further: list[CellColumn], width: int) -> list[
     """Return a table of further columns; empty if there are no columns."""
     columns = [
         Column(
-            each.head.replace(" ", "\n", 1),
-            [Text(value, style="dim" * each.published) for value in each.values],
-            spare=each.spare,
+            column.head.replace(" ", "\n", 1),
+            [Text(value, style="dim" * column.published) for value in column.values],
+            spare=column.spare,
         )
-        for each in further
+        for column in further
     ]
     return [Text(""), *tables(_factor_columns(document), columns, width)] if columns else []
 
@@ -134,10 +134,10 @@ def _named(head: str, heads: Sequence[str], rows: Sequence[NamedRow], note: str,
     """Return a table about parts of cells; empty without rows."""
     if not rows:
         return []
-    names = [Column(head, [Text(each.name) for each in rows], right=False, fold=True)]
-    if len({each.cell for each in rows}) > 1:
-        names.insert(0, Column("cell", [Text(each.cell) for each in rows], right=False, fold=True))
-    figures = [Column(head, [Text(each.values[place]) for each in rows]) for place, head in enumerate(heads)]
+    names = [Column(head, [Text(row.name) for row in rows], right=False, fold=True)]
+    if len({row.cell for row in rows}) > 1:
+        names.insert(0, Column("cell", [Text(row.cell) for row in rows], right=False, fold=True))
+    figures = [Column(head, [Text(row.values[place]) for row in rows]) for place, head in enumerate(heads)]
     return [Text(""), *tables(names, figures, width), *([Text(note, style="dim")] if note else [])]
 
 
@@ -178,10 +178,10 @@ def _factor_columns(document: Document) -> list[Column]:
 
 def _rounds(cell: Cell) -> Text:
     text = Text()
-    for each in cell.rounds:
-        style = "red" if each.status != "done" else "yellow" if each.outlier else ""
+    for round_ in cell.rounds:
+        style = "red" if round_.status != "done" else "yellow" if round_.outlier else ""
         # Pad the values, so that the rounds of all cells are aligned.
-        text.append(round_value(each).rjust(6) + " ", style=style)
+        text.append(round_value(round_).rjust(6) + " ", style=style)
     text.rstrip()
     return text
 
@@ -189,7 +189,10 @@ def _rounds(cell: Cell) -> Text:
 def _notes(document: Document) -> list[RenderableType]:
     classes = durability(document)
     several = len(classes) > 1
-    notes = [f"durability: {each.text}" + (f" ({cell_names(document, each.cells)})" * several) for each in classes]
+    notes = [
+        f"durability: {statement.text}" + (f" ({cell_names(document, statement.cells)})" * several)
+        for statement in classes
+    ]
     notes += left_unpaid(document)
     notes += notes_on_measuring(document)
     notes += loads(document)
@@ -208,11 +211,11 @@ def verdict_text(comparison: Comparison, *, advise: bool = True) -> Text:
 def _comparisons(document: Document, width: int) -> list[RenderableType]:
     heads, cells = compared_cells(document)
     names = zip(heads, zip(*cells, strict=True), strict=True)
-    ratios = [Text(comparison_ratio(each)) for each in document.comparisons]
-    words = [verdict_text(each) for each in document.comparisons]
-    seen = [Text(comparison_sees(each)) for each in document.comparisons]
+    ratios = [Text(comparison_ratio(comparison)) for comparison in document.comparisons]
+    words = [verdict_text(comparison) for comparison in document.comparisons]
+    seen = [Text(comparison_sees(comparison)) for comparison in document.comparisons]
     return tables(
-        [Column(head, [Text(each) for each in values], right=False, fold=True) for head, values in names],
+        [Column(head, [Text(value) for value in values], right=False, fold=True) for head, values in names],
         [
             Column("ratio [95 %]", ratios, right=False),
             Column("detectable", seen),
@@ -225,11 +228,11 @@ def _comparisons(document: Document, width: int) -> list[RenderableType]:
 def _effects(document: Document) -> Iterable[RenderableType]:
     """Yield each level's effect compared with the factor's first level: first on throughput, then on latency."""
     for metric, label in (("throughput", ""), (ANSWERS, f"{ANSWERS}: ")):
-        effects = [each for each in document.effects if each.metric == metric]
-        for each in effects:
-            against = f"{each.factor}={level(each.against)}" if each.factor != "system" else ""
-            text = Text.assemble(label, effect_words(each, document), (f"  against {against}" * bool(against), "dim"))
-            yield Padding(text, (0, 0, 0, 4 if each.at else 2), expand=False)
+        effects = [effect for effect in document.effects if effect.metric == metric]
+        for effect in effects:
+            against = f"{effect.factor}={level(effect.against)}" if effect.factor != "system" else ""
+            text = Text.assemble(label, effect_words(effect, document), (f"  against {against}" * bool(against), "dim"))
+            yield Padding(text, (0, 0, 0, 4 if effect.at else 2), expand=False)
 
 
 def _scalability(document: Document) -> Iterable[RenderableType]:
@@ -239,33 +242,35 @@ def _scalability(document: Document) -> Iterable[RenderableType]:
         yield Padding(Text(sentence), (0, 0, 0, 2), expand=False)
     if curves:
         yield Padding(Text(scalability_lines.NOTE, style="dim"), (0, 0, 0, 2), expand=False)
-    for each in scalability_lines.refusals(document):
-        text = Text.assemble((each.text, ""), (f"  ({', '.join(each.models)})", "dim"))
-        if each.advice:
-            text.append(f"\n→ {each.advice}", style="green")
+    for refusal in scalability_lines.refusals(document):
+        text = Text.assemble((refusal.text, ""), (f"  ({', '.join(refusal.models)})", "dim"))
+        if refusal.advice:
+            text.append(f"\n→ {refusal.advice}", style="green")
         yield Padding(text, (0, 0, 0, 2), expand=False)
 
 
 def _bottlenecks(document: Document) -> Iterable[RenderableType]:
-    for each in bottlenecks(document):
-        text = Text.assemble((each.text, ""), (f"  ({cell_names(document, each.cells)})", "dim"))
-        if each.advice:
-            text.append(f"\n→ {each.advice}", style="green")
+    for statement in bottlenecks(document):
+        text = Text.assemble((statement.text, ""), (f"  ({cell_names(document, statement.cells)})", "dim"))
+        if statement.advice:
+            text.append(f"\n→ {statement.advice}", style="green")
         yield Padding(text, (0, 0, 0, 2), expand=False)
 
 
 def _statements(document: Document, statements: Iterable[Statement], mark: str, style: str) -> list[RenderableType]:
     made: list[RenderableType] = []
-    for each in statements:
-        text = Text.assemble((f"{mark} ", style), each.text)
-        if each.cells:
-            text.append(f"  ({cell_names(document, each.cells)})", style="dim")
+    for statement in statements:
+        text = Text.assemble((f"{mark} ", style), statement.text)
+        if statement.cells:
+            text.append(f"  ({cell_names(document, statement.cells)})", style="dim")
         made.append(Padding(text, (0, 0, 0, 2), expand=False))
     return made
 
 
 def _failures(document: Document) -> Iterable[RenderableType]:
-    for each in failed_trials(document):
+    for statement in failed_trials(document):
         yield Padding(
-            Text.assemble(("✗ ", "red"), each.text, (f"  ({', '.join(each.cells)})", "dim")), (0, 0, 0, 2), expand=False
+            Text.assemble(("✗ ", "red"), statement.text, (f"  ({', '.join(statement.cells)})", "dim")),
+            (0, 0, 0, 2),
+            expand=False,
         )

@@ -17,10 +17,10 @@ from dbdyno.run.tour.visits import Visit, command_of
 
 def tour_lines(made: Sequence[Visit | LeftOut], width: int) -> Iterator[str]:
     """Yield the lines for a terminal of ``width`` columns."""
-    for each in made:
-        yield each.stop.experiment
-        yield from _indented(f"published: {each.stop.found}", width)
-        yield from _indented(f"here: {found_here(each)}", width)
+    for visit in made:
+        yield visit.stop.experiment
+        yield from _indented(f"published: {visit.stop.found}", width)
+        yield from _indented(f"here: {found_here(visit)}", width)
         yield ""
 
 
@@ -28,12 +28,12 @@ def _indented(text: str, width: int) -> list[str]:
     return textwrap.wrap(text, width, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)
 
 
-def found_here(each: Visit | LeftOut) -> str:
+def found_here(visit: Visit | LeftOut) -> str:
     """Return the answer of a stop, or the reason why it has none."""
-    if isinstance(each, LeftOut):
-        return f"not measured: {each.why}"
-    text = each.document.answer.text
-    return text[0] if text else "nothing was measured: " + _failure(each.document)
+    if isinstance(visit, LeftOut):
+        return f"not measured: {visit.why}"
+    text = visit.document.answer.text
+    return text[0] if text else "nothing was measured: " + _failure(visit.document)
 
 
 def _failure(document: Document) -> str:
@@ -49,18 +49,18 @@ def tour_page(made: Sequence[Visit | LeftOut]) -> str:
     """Return the tour as one HTML page."""
     stops = [
         {
-            "title": each.document.title if isinstance(each, Visit) else each.stop.experiment,
-            "question": each.document.question if isinstance(each, Visit) else "",
-            "published": each.stop.found,
-            "here": found_here(each),
-            "more": each.document.answer.text[1:] if isinstance(each, Visit) else [],
-            "chart": _chart(each.document) if isinstance(each, Visit) else None,
-            "command": shlex.join(each.document.command if isinstance(each, Visit) else command_of(each.stop)),
-            "run": each.document.id if isinstance(each, Visit) else "",
+            "title": visit.document.title if isinstance(visit, Visit) else visit.stop.experiment,
+            "question": visit.document.question if isinstance(visit, Visit) else "",
+            "published": visit.stop.found,
+            "here": found_here(visit),
+            "more": visit.document.answer.text[1:] if isinstance(visit, Visit) else [],
+            "chart": _chart(visit.document) if isinstance(visit, Visit) else None,
+            "command": shlex.join(visit.document.command if isinstance(visit, Visit) else command_of(visit.stop)),
+            "run": visit.document.id if isinstance(visit, Visit) else "",
         }
-        for each in made
+        for visit in made
     ]
-    hosts = [each.document.host for each in made if isinstance(each, Visit)]
+    hosts = [visit.document.host for visit in made if isinstance(visit, Visit)]
     return render_page("tour.html.j2", {"stops": stops, "host": hosts[0] if hosts else {}}) + "\n"
 
 

@@ -21,27 +21,27 @@ _SPARE = (f"p99 {_TIMES}", "p99 ms", "inferred", "change")
 
 def why_lines(why: Why, width: int) -> Iterator[Text]:
     """Yield the lines for a terminal of ``width`` columns."""
-    rows = [row_of(each, why) for each in why.resources if each.tests]
+    rows = [row_of(resource, why) for resource in why.resources if resource.tests]
     if rows:
         yield from laid_out(rows, width, _SPARE)
-    untested = [f"{each.name} ({each.untested})" for each in why.resources if each.untested]
+    untested = [f"{resource.name} ({resource.untested})" for resource in why.resources if resource.untested]
     if untested:
         yield from wrapped(f"Not tested: {', '.join(untested)}.", width, "dim", "  ")
 
 
-def row_of(each: WhyResource, why: Why) -> Row:
+def row_of(resource: WhyResource, why: Why) -> Row:
     """Return the values of the test that decides about a resource."""
-    test = _deciding(each)
+    test = _deciding(resource)
     shown = shown_change(test, why)
     share, ends = (None, None) if test is None else (test.share, test.ci95)
-    inferred = {True: "right", False: "wrong", None: "open"}[each.inferred_right] if each.inferred else ""
+    inferred = {True: "right", False: "wrong", None: "open"}[resource.inferred_right] if resource.inferred else ""
     return Row(
-        each.name,
+        resource.name,
         {
-            "change": "" if shown is None else change_words(each, shown),
+            "change": "" if shown is None else change_words(resource, shown),
             **_figures(shown, why),
             "share [95 %]": shares(share, ends),
-            "verdict": VERDICTS[each.verdict],
+            "verdict": VERDICTS[resource.verdict],
             "inferred": inferred,
         },
     )
@@ -62,10 +62,10 @@ def _figures(shown: ChangeEffect | None, why: Why) -> dict[str, str]:
     }
 
 
-def _deciding(each: WhyResource) -> ResourceTest | None:
+def _deciding(resource: WhyResource) -> ResourceTest | None:
     """Return the test whose interval gives the verdict; if both do, the test that removes the resource."""
-    tests = sorted((test for test in each.tests if test.changes), key=lambda test: test.kind != "free")
-    return next((test for test in tests if test.verdict == each.verdict), tests[0] if tests else None)
+    tests = sorted((test for test in resource.tests if test.changes), key=lambda test: test.kind != "free")
+    return next((test for test in tests if test.verdict == resource.verdict), tests[0] if tests else None)
 
 
 def shown_change(test: ResourceTest | None, why: Why) -> ChangeEffect | None:
@@ -77,9 +77,9 @@ def shown_change(test: ResourceTest | None, why: Why) -> ChangeEffect | None:
     return test.changes[-1]
 
 
-def change_words(each: WhyResource, shown: ChangeEffect) -> str:
+def change_words(resource: WhyResource, shown: ChangeEffect) -> str:
     """Return the name of a change without its resource."""
-    first = each.name.split()[-1]
+    first = resource.name.split()[-1]
     return shown.change.removeprefix(f"{first} ")
 
 

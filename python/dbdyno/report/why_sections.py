@@ -32,18 +32,18 @@ def resource_table(document: Document) -> CellTable:
     ]
     why = document.why
     rows = []
-    for each in why.resources if why is not None and why.tests else ():
-        free = next((test for test in each.tests if test.kind == "free"), None)
-        slower = next((test for test in each.tests if test.kind == "slower"), None)
-        right = {True: "right", False: "wrong", None: "open"}[each.inferred_right] if each.inferred else ""
+    for resource in why.resources if why is not None and why.tests else ():
+        free = next((test for test in resource.tests if test.kind == "free"), None)
+        slower = next((test for test in resource.tests if test.kind == "slower"), None)
+        right = {True: "right", False: "wrong", None: "open"}[resource.inferred_right] if resource.inferred else ""
         crooked = slower is not None and not slower.linear
-        test = each.untested or ("from the smallest size only, because the sizes disagree" if crooked else "")
+        test = resource.untested or ("from the smallest size only, because the sizes disagree" if crooked else "")
         rows.append(
             [
-                each.name,
+                resource.name,
                 NONE if free is None else shares(free.share, free.ci95),
-                shares(each.elasticity, each.elasticity_ci95),
-                VERDICTS[each.verdict],
+                shares(resource.elasticity, resource.elasticity_ci95),
+                VERDICTS[resource.verdict],
                 right,
                 test,
             ]
@@ -66,13 +66,13 @@ def change_table(document: Document) -> CellTable:
         [
             one.change,
             one.does,
-            _observed(one, each.resource),
+            _observed(one, resource.resource),
             NONE if one.rate is None else bracketed(one.rate, one.rate_ci95),
             ("≥" if one.p99_is_bound else "") + bracketed(one.p99, one.p99_ci95) if one.p99 else NONE,
             str(one.blocks),
         ]
-        for each in (why.resources if why is not None else ())
-        for test in each.tests
+        for resource in (why.resources if why is not None else ())
+        for test in resource.tests
         for one in test.changes
     ]
     return CellTable(heads, rows)

@@ -44,13 +44,13 @@ def sqlite_steps(new: SystemSpec, first: str, last: str) -> list[Step]:
         problem = f"`--from` is SQLite {first} and `--to` SQLite {last}"
         raise InputError("--bisect", problem, "name an older release with `--from`, or releases with `--via`")
     between: dict[tuple[int, ...], Release] = {}
-    for each in known_releases():
-        numbers = version_numbers(each.version)
+    for release in known_releases():
+        numbers = version_numbers(release.version)
         if version_numbers(first) < numbers < version_numbers(last):
             known = between.get(numbers)
-            better = known is None or (_effort(each) < _effort(known))
-            between[numbers] = each if better or known is None else known
-    return [Step(f"SQLite {each.version}", _finder(new, each)) for _, each in sorted(between.items())]
+            better = known is None or (_effort(release) < _effort(known))
+            between[numbers] = release if better or known is None else known
+    return [Step(f"SQLite {release.version}", _finder(new, release)) for _, release in sorted(between.items())]
 
 
 def _effort(release: Release) -> int:
@@ -88,8 +88,11 @@ class Bisection:
 
     def find(self, statements: Sequence[StatementUpgrade]) -> list[StatementUpgrade]:
         """Return the statements, with the first release that harms each harmed statement. Raises RunInterrupted."""
-        harmed = [each.name for each in statements if each.is_harmed]
-        return [replace(each, since=self._since(each, harmed)) if each.name in harmed else each for each in statements]
+        harmed = [statement.name for statement in statements if statement.is_harmed]
+        return [
+            replace(statement, since=self._since(statement, harmed)) if statement.name in harmed else statement
+            for statement in statements
+        ]
 
     def _since(self, statement: StatementUpgrade, harmed: Sequence[str]) -> Since:
         steps = list(self.steps)
@@ -104,7 +107,7 @@ class Bisection:
                 bad = middle
             else:
                 good = middle
-        names = [self.ends[0], *(each.name for each in steps), self.ends[1]]
+        names = [self.ends[0], *(step.name for step in steps), self.ends[1]]
         return Since(names[bad + 1], names[good + 1])
 
     def _harms(self, step: Step, statement: StatementUpgrade, harmed: Sequence[str]) -> bool | None:

@@ -10,14 +10,14 @@ def describe_cells(compiled: Sequence[CompiledCell]) -> list[dict[str, Any]]:
     """Return each cell's system, levels, settings and added statements, as the design stores them."""
     return [
         {
-            "id": each.cell.id,
-            "system": {"name": each.cell.system.name, "engine": each.cell.system.engine},
-            "factors": each.cell.factors,
-            "asked": dict(each.settings.shown()),
-            "makes": [*each.before, *each.after, *each.added],
-            "left_out": list(each.left_out),
+            "id": cell.cell.id,
+            "system": {"name": cell.cell.system.name, "engine": cell.cell.system.engine},
+            "factors": cell.cell.factors,
+            "asked": dict(cell.settings.shown()),
+            "makes": [*cell.before, *cell.after, *cell.added],
+            "left_out": list(cell.left_out),
             # Identifies the data at the start of a trial.
-            "data": each.template_key(""),
+            "data": cell.template_key(""),
         }
-        for each in compiled
+        for cell in compiled
     ]

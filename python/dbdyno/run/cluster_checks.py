@@ -37,22 +37,22 @@ def check_cluster(
     for option, (problem, is_given) in excluded.items():
         if is_given:
             raise InputError(f"--cluster {address.shown}: {option}", problem, "leave one of the two out")
-    for each in compiled:
-        found = _problem(each, address)
+    for cell in compiled:
+        found = _problem(cell, address)
         if found is not None:
-            raise InputError(f"--cluster {address.shown}: {each.cell.id}", *found)
+            raise InputError(f"--cluster {address.shown}: {cell.cell.id}", *found)
     if address.machines is not None:
         check_clients(compiled, address, address.machines)
 
 
 def check_clients(compiled: Sequence[CompiledCell], address: ClusterAddress, machines: int) -> None:
     """Raise InputError if a cell has fewer clients than load machines."""
-    for each in compiled:
-        clients = each.definition.load.clients
+    for cell in compiled:
+        clients = cell.definition.load.clients
         if clients < machines:
             problem = f"{clients} client{'s are' if clients > 1 else ' is'} fewer than the {machines} load machines"
             hint = "each machine has one client at least: give more clients, or fewer machines (`?machines=N`)"
-            raise InputError(f"--cluster {address.shown}: {each.cell.id}", problem, hint)
+            raise InputError(f"--cluster {address.shown}: {cell.cell.id}", problem, hint)
 
 
 def _problem(compiled: CompiledCell, address: ClusterAddress) -> tuple[str, str] | None:

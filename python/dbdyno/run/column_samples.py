@@ -39,7 +39,7 @@ def sample_column(
         except SystemFailed as error:
             raise InputError(f"{system.name}: {place}", str(error), _HINT) from error
     values: list[Any] = json.loads(answer) if answer else []
-    drawn = [each for each in values if isinstance(each, int | float | str) and not isinstance(each, bool)]
+    drawn = [value for value in values if isinstance(value, int | float | str) and not isinstance(value, bool)]
     if not drawn:
         raise InputError(place, "the column is empty", "name another column")
     return drawn
@@ -73,7 +73,7 @@ def _keys(answer: Callable[[str], str | None], engine: str, table: str, column: 
     if question is None:
         return None, None
     names = (each.strip('`"').replace("'", "''") for each in (table, column))
-    table_name, column_name = (f"'{each}'" for each in names)
+    table_name, column_name = (f"'{name}'" for name in names)
     try:
         found = json.loads(answer(question.format(table=table_name, column=column_name)) or "{}")
     except (SystemFailed, ValueError):

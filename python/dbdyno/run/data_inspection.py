@@ -47,18 +47,18 @@ def inspect_data(
             return after
         except SystemFailed as error:
             found["failed"]["space"] = str(error)
-    for each in compiled.timed:
+    for statement in compiled.timed:
         try:
             loaded = ask(
-                compiled.statements_plan(target, [each.run, *each.undo]),
+                compiled.statements_plan(target, [statement.run, *statement.undo]),
                 Loaded,
                 interrupted=interrupted,
                 started=limiting.covers,
             )
-            seconds = next(step.seconds for step in loaded.tables if step.table == each.run)
-            found["timed"].append({"name": each.name, "sql": each.run, "seconds": seconds})
+            seconds = next(step.seconds for step in loaded.tables if step.table == statement.run)
+            found["timed"].append({"name": statement.name, "sql": statement.run, "seconds": seconds})
         except RunInterrupted:
             return after
         except SystemFailed as error:
-            found["failed"][each.name] = str(error)
+            found["failed"][statement.name] = str(error)
     return after

@@ -47,7 +47,7 @@ def estimate(
         return words + ": how long that takes, the first trials will tell"
     whole = round_s / count * left
     words += f": about {duration(whole)}"
-    part = len(screened([each.cell for each in cells], levels)) if count == all_cells and whole > _LONG_S else count
+    part = len(screened([cell.cell for cell in cells], levels)) if count == all_cells and whole > _LONG_S else count
     if worth_screening(part, count):
         less = duration(whole * part / count)
         words += f"; `--design screening` measures {part} cells in about {less} and estimates the effect of each factor"
@@ -56,7 +56,7 @@ def estimate(
 
 def _round_s(cells: Sequence[CompiledCell]) -> float | None:
     """Return the approximate seconds of a round; None if its windows end by an amount of work."""
-    loads = [each.definition.load for each in cells]
+    loads = [cell.definition.load for cell in cells]
     if any(load.stop.amounts or load.stop.seconds is None for load in loads):
         return None
     return sum(load.warmup.seconds + (load.stop.seconds or 0.0) + AROUND_S for load in loads)

@@ -123,19 +123,19 @@ def _check_systems(compiled: list[CompiledCell], provisioners: Provisioners) -> 
 def _check_reachable(compiled: list[CompiledCell], provisioners: Provisioners) -> None:
     failures: list[SystemFailed] = []
     without: list[CompiledCell] = []
-    for each in compiled:
-        if engine_of(each.cell.system.engine).runs_programs:
+    for cell in compiled:
+        if engine_of(cell.cell.system.engine).runs_programs:
             continue
-        provisioner = provisioners.of(each)
+        provisioner = provisioners.of(cell)
         # Waiting for an unresponsive server once is enough.
-        if any(provisioners.of(other) is provisioner and _share_login(other, each) for other in without):
-            without.append(each)
+        if any(provisioners.of(other) is provisioner and _share_login(other, cell) for other in without):
+            without.append(cell)
             continue
         try:
-            provisioner.check(each)
+            provisioner.check(cell)
         except SystemFailed as error:
             failures.append(error)
-            without.append(each)
+            without.append(cell)
     if failures and len(without) == len(compiled):
         raise failures[0]
 
@@ -147,11 +147,13 @@ def _share_login(one: CompiledCell, other: CompiledCell) -> bool:
 
 def _announce_outside_effects(request: Request, cells: Sequence[CompiledCell]) -> None:
     """Print the effects of the experiment outside dbdyno's own files before the first one happens."""
-    effects = dict.fromkeys(each for cell in cells for each in outside_effects(cell, request.systems))
+    effects = dict.fromkeys(
+        outside_effect for cell in cells for outside_effect in outside_effects(cell, request.systems)
+    )
     if effects:
         console = Console(stderr=True)
-        for each in effects:
-            console.print(f"{request.experiment.name} {each}", style="yellow", soft_wrap=True)
+        for effect in effects:
+            console.print(f"{request.experiment.name} {effect}", style="yellow", soft_wrap=True)
 
 
 def _announce_cluster(request: Request, console: Console) -> None:
@@ -179,7 +181,7 @@ def _plan(run: RunRecord, request: Request, prepared: Prepared, machines: LoadMa
 
 
 def _done_trials(run: RunRecord, prepared: Prepared, store: Store) -> dict[tuple[str, int], TrialRecord]:
-    cells = {each.cell.id for each in prepared.compiled}
+    cells = {cell.cell.id for cell in prepared.compiled}
     trials = [trial for trial in store.trials(run.id) if trial.status == "done"]
     return {(trial.cell, trial.block): trial for trial in trials if trial.cell in cells}
 
@@ -208,7 +210,9 @@ class _Execution:
         interleaving_undecided = "slice_s" not in run.options and not plan.done
         fixer = None if prepared.fixing is None else Fixer(prepared.fixing, plan, store, provisioners, self.console)
         searcher = self._searcher()
-        seen = [each for each in store.run(plan.run_id).observations if each.get("kind") != "ended"]
+        seen = [
+            observation for observation in store.run(plan.run_id).observations if observation.get("kind") != "ended"
+        ]
         self.console.print(self._estimate(trials), style="dim", soft_wrap=True)
         try:
             with Display(
@@ -246,10 +250,10 @@ class _Execution:
             cells = document.cells
             # The report covers fixes that break the cell; they do not fail the run.
             own = [cell for cell in cells if not is_fix(str(cell.factors.get(CHANGE)))]
-            failed = any(each.status == "failed" for cell in own for each in cell.rounds)
+            failed = any(round_.status == "failed" for cell in own for round_ in cell.rounds)
             if document.slo is not None:
                 # Trials above the limit may fail.
-                failed = any(each.status == "failed" for each in document.slo.searches)
+                failed = any(search.status == "failed" for search in document.slo.searches)
             store.finish_run(plan.run_id, "interrupted" if cut_short else "failed" if failed else "done", observations)
             ended = True
         finally:
@@ -270,11 +274,14 @@ class _Execution:
             of_sides=request.against is not None,
             note=lambda statement: display.note(f"comparing the rows of {statement}"),
         )
-        for each in found:
-            if each.found.example:
+        for row_comparison in found:
+            if row_comparison.found.example:
                 # The values of rows are shown, but not stored.
-                self.console.print(f"{each.statement}: {each.found.words}; {each.found.example}", soft_wrap=True)
-        return [each.observation for each in found]
+                self.console.print(
+                    f"{row_comparison.statement}: {row_comparison.found.words}; {row_comparison.found.example}",
+                    soft_wrap=True,
+                )
+        return [row_comparison.observation for row_comparison in found]
 
     def _searcher(self) -> Searcher | None:
         slo, experiment, searched = self.request.slo, self.request.experiment, self.prepared.searched

@@ -119,30 +119,32 @@ class Fixer:
         found = _fixes(read_run(self._store, self._plan.run_id, self._fixing.experiment))
         if found is None:
             return planned
-        named = {each.name: each for each in planned.fixes}
+        named = {fix.name: fix for fix in planned.fixes}
         groups = groups_of(found, named, planned.index_budget_bytes, proven=proven)
         single = promising(found)
-        unsettled = [each for each in single if each.verdict == "inconclusive" and not proven][:_MOST_UNSETTLED]
-        best = [each for each in single if each.verdict == "helps"][:1]
+        unsettled = [fix_effect for fix_effect in single if fix_effect.verdict == "inconclusive" and not proven][
+            :_MOST_UNSETTLED
+        ]
+        best = [fix_effect for fix_effect in single if fix_effect.verdict == "helps"][:1]
         fixes, refused = self._possible_fixes([fix for fix, _ in groups])
         if not fixes and not unsettled:
             return planned
-        again = [named[each.fix] for each in (*unsettled, *best)]
+        again = [named[fix_effect.fix] for fix_effect in (*unsettled, *best)]
         stage = Stage(self._next_block(), [*again, *fixes], {fix.name: names for fix, names in groups})
         return self._keep(replace(planned, stages=[*planned.stages, stage], left_out=[*planned.left_out, *refused]))
 
     def _useful_fixes(self, fixes: Sequence[Fix]) -> tuple[list[Fix], list[str]]:
         """Leave out indexes that no plan would use, if the engine knows that without creating them."""
-        indexes = {each.name: each.statements[0] for each in fixes if _is_index(each)}
+        indexes = {fix.name: fix.statements[0] for fix in fixes if _is_index(fix)}
         # A server has to run for that; what is known of a file costs as much as the index.
         engine = engine_of(self._base.cell.system.engine)
         if not indexes or not engine.is_server or self._base.cell.system.host is not None:
             return list(fixes), []
-        statements = [(each.sql, each.example) for each in self._base.task.statements]
+        statements = [(statement.sql, statement.example) for statement in self._base.task.statements]
         with self._provisioners.of(self._base).ready(self._base, 0) as ready:
             usable = engine.would_use(ready.target, statements, list(indexes.values()))
         known = dict(zip(indexes, usable, strict=True)) if usable is not None else {}
-        useful = [each for each in fixes if known.get(each.name, True)]
+        useful = [fix for fix in fixes if known.get(fix.name, True)]
         return useful, [f"{name} (no plan would use it)" for name, used in known.items() if not used]
 
     def _possible_fixes(self, fixes: Sequence[Fix]) -> tuple[list[Fix], list[str]]:
@@ -167,7 +169,7 @@ class Fixer:
         return fix_cell(self._fixing.experiment, self._fixing.cell, fix, self._fixing.why)
 
     def _next_block(self) -> int:
-        return max((each.block + 1 for each in self._store.trials(self._plan.run_id)), default=0)
+        return max((trial.block + 1 for trial in self._store.trials(self._plan.run_id)), default=0)
 
     def _keep(self, planned: Planned) -> Planned:
         """Store the design of the planned cells."""
@@ -175,7 +177,7 @@ class Fixer:
         known = {str(each.get("id")) for each in run.design["cells"]}
         cells = [cell for fix in planned.fixes if (cell := self._with(fix)).cell.id not in known]
         factors = run.design["factors"]
-        levels = [*factors[CHANGE], *(each.cell.factors[CHANGE] for each in cells)]
+        levels = [*factors[CHANGE], *(compiled_cell.cell.factors[CHANGE] for compiled_cell in cells)]
         design = run.design | {
             "cells": [*run.design["cells"], *describe_cells(cells)],
             "factors": factors | {CHANGE: levels},
@@ -188,7 +190,7 @@ class Fixer:
         """Measure the missing rounds of a stage, by its number from 0."""
         stage, *later = planned.stages[number:]
         cells = [self._base, *(self._with(fix) for fix in stage.fixes)]
-        names = {each.cell.id for each in cells}
+        names = {cell.cell.id for cell in cells}
         stopping = self._rule(number)
         most = self._plan.rounds if stopping is None else stopping.maximum
         rounds = later[0].first - stage.first if later else most
@@ -262,7 +264,7 @@ def _rounds(plan: Plan) -> str:
 
 
 def _cell(document: Document, name: str) -> Cell:
-    return next(each for each in document.cells if each.id == name)
+    return next(cell for cell in document.cells if cell.id == name)
 
 
 def _fixes(document: Document) -> Fixes | None:

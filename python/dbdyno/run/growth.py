@@ -33,9 +33,11 @@ class Series:
     def all_of(cls, compiled: Sequence[CompiledCell], growth: Growth) -> "list[Series]":
         """Group cells into series. Raises InputError if the cells of a series differ in more than their size."""
         alike: dict[tuple[tuple[str, str], ...], list[CompiledCell]] = {}
-        for each in compiled:
-            levels = tuple((name, level.name) for name, level in each.cell.levels.items() if name != growth.factor)
-            alike.setdefault(levels, []).append(each)
+        for compiled_cell in compiled:
+            levels = tuple(
+                (name, level.name) for name, level in compiled_cell.cell.levels.items() if name != growth.factor
+            )
+            alike.setdefault(levels, []).append(compiled_cell)
         found = [cls(tuple(sorted(cells, key=lambda cell: _rows(cell, growth)))) for cells in alike.values()]
         for series in found:
             series._check(growth)
@@ -60,12 +62,12 @@ def check_growth(compiled: Sequence[CompiledCell], growth: Growth, *, slice_s: f
     if counts:
         problem = "instructions are counted on fresh data, which a table that has grown is not"
         raise InputError("--instructions", problem, "leave it out")
-    for each in compiled:
-        place, definition = f"{each.cell.id}: growth", each.definition
+    for cell in compiled:
+        place, definition = f"{cell.cell.id}: growth", cell.definition
         table = definition.tables.get(growth.table)
-        if engine_of(each.cell.system.engine).runs_programs or table is None:
+        if engine_of(cell.cell.system.engine).runs_programs or table is None:
             raise InputError(place, f"there is no table `{growth.table}`", "name a table of the experiment")
-        size = each.cell.levels[growth.factor].value
+        size = cell.cell.levels[growth.factor].value
         if table.rows != size or table.parts or table.file is not None:
             problem = f"`{growth.table}` does not have as many rows as `{growth.factor}` says"
             hint = f'write `rows = "${{{growth.factor}}}"`, and neither `parts` nor `file`'
@@ -156,17 +158,17 @@ class _Grown:
         except RunInterrupted:
             return
         except DbdynoError as error:
-            for each in todo:
-                trial = self._trial(each.step, each.window)
+            for position in todo:
+                trial = self._trial(position.step, position.window)
                 trial.failed(error)
                 yield trial.record(self.interrupted)
 
     def _todo(self) -> list[_Place]:
         return [
             _Place(step, window)
-            for step, each in enumerate(self.series.cells)
+            for step, cell in enumerate(self.series.cells)
             for window in range(self.growth.windows)
-            if (each.cell.id, self.block + window) not in self.plan.done
+            if (cell.cell.id, self.block + window) not in self.plan.done
         ]
 
     def _trial(self, step: int, window: int) -> Trial:
@@ -228,4 +230,4 @@ class _Grown:
         loaded = ask(plan, Loaded, interrupted=self.interrupted, started=limiting.covers)
         state.rows += missing
         state.next += missing
-        return [each.model_dump() for each in loaded.tables]
+        return [step.model_dump() for step in loaded.tables]

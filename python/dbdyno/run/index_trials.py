@@ -83,7 +83,7 @@ class _Statement:
 
     def may_use(self, index: TriedIndex) -> bool:
         """Whether an index is a candidate for this statement."""
-        return any(each.name in index.names for each in self.candidates)
+        return any(candidate.name in index.names for candidate in self.candidates)
 
     @property
     def total_ms(self) -> float:
@@ -114,9 +114,9 @@ def try_indexes(
     """
     cells = {cell.id: cell for cell in document.cells}
     systems: dict[str, list[CompiledCell]] = {}
-    for each in compiled:
-        if STATEMENT in each.cell.factors and each.cell.id in cells:
-            systems.setdefault(each.cell.system.name, []).append(each)
+    for cell in compiled:
+        if STATEMENT in cell.cell.factors and cell.cell.id in cells:
+            systems.setdefault(cell.cell.system.name, []).append(cell)
     found = []
     for name, own in systems.items():
         statements = list(_statements(own, cells, part(document.report, "weights")))
@@ -130,14 +130,14 @@ def try_indexes(
 def _statements(
     compiled: Sequence[CompiledCell], cells: Mapping[str, Cell], weights: Mapping[str, Any]
 ) -> Iterator[_Statement]:
-    for each in compiled:
-        cell = cells[each.cell.id]
+    for compiled_cell in compiled:
+        cell = cells[compiled_cell.cell.id]
         service = cell.latency_ms.get("service")
         mean = None if service is None else service.mean
         if mean is None or len(cell.statements) != 1:
             continue
-        name = str(each.cell.factors[STATEMENT])
-        yield _Statement(name, each, cell, mean, float(weights.get(name, 1.0)), cell.statements[0].plan)
+        name = str(compiled_cell.cell.factors[STATEMENT])
+        yield _Statement(name, compiled_cell, cell, mean, float(weights.get(name, 1.0)), cell.statements[0].plan)
 
 
 class _SystemTrials:
@@ -162,17 +162,17 @@ class _SystemTrials:
         self._share_s = 0.0
         first = statements[0]
         self._engine = engine_of(first.compiled.cell.system.engine)
-        self._catalog: JsonObject = _merged(each.cell.system.catalog for each in statements)
+        self._catalog: JsonObject = _merged(statement.cell.system.catalog for statement in statements)
         if not enforces_foreign_keys(first.cell):
             self._catalog["foreign_keys"] = []
 
     @property
     def _weighted(self) -> bool:
-        return any(each.weight != 1 for each in self._statements)
+        return any(statement.weight != 1 for statement in self._statements)
 
     def measure(self) -> Indexes:
         """Measure the candidates; return what was found."""
-        plans = [each.plan for each in self._statements]
+        plans = [statement.plan for statement in self._statements]
         result = Indexes(
             system=self._system,
             not_measured=None,
@@ -180,7 +180,7 @@ class _SystemTrials:
             tried=[],
             chosen=[],
             statements=[],
-            weights={each.name: each.weight for each in self._statements},
+            weights={statement.name: statement.weight for statement in self._statements},
             writes=[],
             unmeasured_writes={},
             idle=idle_indexes(self._catalog, plans, frozenset(self._tables())),
@@ -191,7 +191,7 @@ class _SystemTrials:
             seconds=0.0,
         )
         candidates = self._candidates()
-        result.without_candidates = [each.name for each in self._statements if not each.candidates]
+        result.without_candidates = [statement.name for statement in self._statements if not statement.candidates]
         sql = self._engine.index_trials()
         if not candidates:
             result.not_measured = "no statement has a condition or an order that an index could serve"
@@ -203,35 +203,35 @@ class _SystemTrials:
             except RunInterrupted:
                 result.not_measured = "the run was interrupted"
             except DbdynoError as error:
-                result.not_measured, result.untried = str(error), [_definitions(each) for each in candidates]
+                result.not_measured, result.untried = str(error), [_definitions(candidate) for candidate in candidates]
                 result.estimated = self._estimates(candidates)
         result.seconds = time.monotonic() - self._began
         return result
 
     def _tables(self) -> Iterator[str]:
-        views = (str(each.get("definition")) for each in objects(self._catalog.get("views")))
-        texts = " ".join([*(each.sql for each in self._statements), *views]).lower()
+        views = (str(view.get("definition")) for view in objects(self._catalog.get("views")))
+        texts = " ".join([*(statement.sql for statement in self._statements), *views]).lower()
         yield from (
-            name for each in objects(self._catalog.get("tables")) if (name := str(each["name"]).lower()) in texts
+            name for table in objects(self._catalog.get("tables")) if (name := str(table["name"]).lower()) in texts
         )
 
     def _candidates(self) -> list[list[Index]]:
         """Return the candidates, starting with the costliest statement; arms of an ``or`` are one candidate."""
-        total = sum(each.total_ms for each in self._statements)
+        total = sum(statement.total_ms for statement in self._statements)
         engine = self._statements[0].cell.system.engine or self._engine.name
-        ranked = sorted(self._statements, key=lambda each: -each.total_ms)
-        for each in ranked:
-            if (each.total_ms > _NEGLIGIBLE_SHARE * total) if self._weighted else (each.ms > NEGLIGIBLE_MS):
-                plan = self._engine.read_plan(each.plan)
+        ranked = sorted(self._statements, key=lambda statement: -statement.total_ms)
+        for statement in ranked:
+            if (statement.total_ms > _NEGLIGIBLE_SHARE * total) if self._weighted else (statement.ms > NEGLIGIBLE_MS):
+                plan = self._engine.read_plan(statement.plan)
                 known = [index for other in ranked for index in other.candidates]
-                each.candidates = index_candidates(
-                    each.sql, engine, dict(self._catalog), plan=plan, limit=_CANDIDATES_PER_STATEMENT, known=known
+                statement.candidates = index_candidates(
+                    statement.sql, engine, dict(self._catalog), plan=plan, limit=_CANDIDATES_PER_STATEMENT, known=known
                 )
         groups: dict[tuple[str, ...], list[Index]] = {}
         for place in range(_CANDIDATES_PER_STATEMENT):
-            for each in ranked:
-                for index in each.candidates[place : place + 1]:
-                    group = [one for one in each.candidates if one.together] if index.together else [index]
+            for statement in ranked:
+                for index in statement.candidates[place : place + 1]:
+                    group = [one for one in statement.candidates if one.together] if index.together else [index]
                     groups.setdefault(tuple(one.name for one in group), group)
         return list(groups.values())
 
@@ -241,7 +241,9 @@ class _SystemTrials:
         if not isinstance(provisioner, CopyingProvisioner):
             raise SystemFailed(f"{self._system}: its data can't be copied")
         database = compiled.cell.system.database or ""
-        leaving = next((each.name for each in self._statements if sql.leaves_copy(each.sql, database)), None)
+        leaving = next(
+            (statement.name for statement in self._statements if sql.leaves_copy(statement.sql, database)), None
+        )
         if leaving is not None:
             raise SystemFailed(f"{leaving} names the database {database}: leave the name out, so that it uses the copy")
         with provisioner.copies(compiled, _copied_tables(self._catalog)) as (without, copy):
@@ -256,17 +258,19 @@ class _SystemTrials:
             result.copied_bytes = self._statements[0].cell.system.catalog.get("data_bytes")
             self._try_each(lab, candidates, result)
             self._try_together(lab, candidates, result)
-            useful = [each for each in result.tried if each.verdict == "helps"]
+            useful = [tried_index for tried_index in result.tried if tried_index.verdict == "helps"]
             choice = choose(
-                [_measured(each, useful) for each in useful],
-                {each.name: each.total_ms for each in self._statements},
+                [_measured(tried_index, useful) for tried_index in useful],
+                {statement.name: statement.total_ms for statement in self._statements},
                 self._budget_bytes,
                 weighted=self._weighted,
             )
             result.over_budget = list(choice.over_budget)
-            chosen = [each for each in useful if each.name in choice.chosen]
-            parts = [each for each in chosen for other in chosen if set(each.names) < set(other.names)]
-            self._measure_set(lab, [each for each in chosen if each not in parts], result)
+            chosen = [tried_index for tried_index in useful if tried_index.name in choice.chosen]
+            parts = [
+                tried_index for tried_index in chosen for other in chosen if set(tried_index.names) < set(other.names)
+            ]
+            self._measure_set(lab, [tried_index for tried_index in chosen if tried_index not in parts], result)
 
     def _estimates(self, candidates: Sequence[Sequence[Index]]) -> list[EstimatedIndex] | None:
         """Return the candidates that the planner would use, by the statement and its gain; None if it can't say."""
@@ -275,7 +279,7 @@ class _SystemTrials:
         statements = [(each.sql, each.example) for each in asked]
         try:
             with self._provisioners.of(first).ready(first, 0) as ready:
-                groups = [[index.sql for index in each] for each in candidates]
+                groups = [[index.sql for index in candidate] for candidate in candidates]
                 gains = self._engine.estimated_gains(ready.target, statements, groups)
         except DbdynoError:
             return None
@@ -290,12 +294,14 @@ class _SystemTrials:
                     sql = [index.sql for index in indexes]
                     keys = _definitions(indexes)
                     found.append((place, EstimatedIndex(statement=statement.name, keys=keys, sql=sql, times=times)))
-        return [each for _, each in sorted(found, key=lambda pair: (pair[0], -(pair[1].times or 0.0)))]
+        return [
+            estimated_index for _, estimated_index in sorted(found, key=lambda pair: (pair[0], -(pair[1].times or 0.0)))
+        ]
 
     def _try_each(self, lab: _Copies, candidates: Sequence[Sequence[Index]], result: Indexes) -> None:
         for place, indexes in enumerate(candidates):
             if self._is_time_spent:
-                result.untried = [_definitions(each) for each in candidates[place:]]
+                result.untried = [_definitions(candidate) for candidate in candidates[place:]]
                 break
             # Half of what is left for each candidate, since several statements may use it.
             self._share_s = self._left_s / (len(candidates) - place) / 2
@@ -308,16 +314,20 @@ class _SystemTrials:
         The planner chooses among all candidates of a statement. If none of them helps alone, pairs of indexes of
         different tables are tried, too.
         """
-        singles = {each.name: each for each in result.tried if len(each.names) == 1 and each.verdict != "refused"}
+        singles = {
+            tried_index.name: tried_index
+            for tried_index in result.tried
+            if len(tried_index.names) == 1 and tried_index.verdict != "refused"
+        }
         indexes = {one.name: one for group in candidates for one in group}
-        for each in self._statements:
-            own = [indexes[one.name] for one in each.candidates if one.name in singles]
+        for statement in self._statements:
+            own = [indexes[one.name] for one in statement.candidates if one.name in singles]
             if len(own) <= 1 or self._is_time_spent:
                 continue
             helps = any(singles[one.name].verdict == "helps" for one in own)
             pairs = [pair for pair in combinations(own, 2) if pair[0].table != pair[1].table]
             for group in (own, *([] if helps else pairs[:_MOST_TOGETHER])):
-                used = self._used_together(lab, each, group)
+                used = self._used_together(lab, statement, group)
                 names = {one.name for one in used}
                 if len(used) <= 1 or any(names == set(one.names) for one in result.tried) or self._is_time_spent:
                     continue
@@ -335,7 +345,7 @@ class _SystemTrials:
             return []
         finally:
             lab.drop(made)
-        return [each for each in indexes if names_index(plan, each.name)]
+        return [index for index in indexes if names_index(plan, index.name)]
 
     def _try_one(self, lab: _Copies, indexes: Sequence[Index]) -> TriedIndex:
         tried = _tried(indexes)
@@ -349,23 +359,23 @@ class _SystemTrials:
             tried.statements = self._speeds(lab, [tried])
         finally:
             lab.drop(tried)
-        tried.verdict = verdict_of([each.pairs_ms for each in tried.statements if each.uses])
+        tried.verdict = verdict_of([statement.pairs_ms for statement in tried.statements if statement.uses])
         return tried
 
     def _speeds(self, lab: _Copies, indexes: Sequence[TriedIndex]) -> list[StatementSpeed]:
         """Measure the statements whose plans use the indexes, and the statements that write to the tables."""
-        tables = {table.rpartition(".")[2].lower() for each in indexes for table in each.tables}
-        plans = lab.plans([each.compiled for each in self._statements])
+        tables = {table.rpartition(".")[2].lower() for index in indexes for table in index.tables}
+        plans = lab.plans([statement.compiled for statement in self._statements])
         found = []
-        for each in self._statements:
-            plan = plans.get(each.sql, [])
+        for statement in self._statements:
+            plan = plans.get(statement.sql, [])
             uses = [one.name for one in indexes if any(names_index(plan, name) for name in one.names)]
-            if each.facts.changes:
+            if statement.facts.changes:
                 # Plans don't show the rows that a foreign key searches for.
-                uses += [one.name for one in indexes if one.name not in uses and each.may_use(one)]
-            if not uses and not (each.facts.writes and any(table in each.sql.lower() for table in tables)):
+                uses += [one.name for one in indexes if one.name not in uses and statement.may_use(one)]
+            if not uses and not (statement.facts.writes and any(table in statement.sql.lower() for table in tables)):
                 continue
-            speed = self._speed(lab, each, plan, uses)
+            speed = self._speed(lab, statement, plan, uses)
             if speed is not None:
                 found.append(speed)
         return found
@@ -438,28 +448,30 @@ class _SystemTrials:
     def _measure_set(self, lab: _Copies, chosen: list[TriedIndex], result: Indexes) -> None:
         """Measure all chosen indexes together; drop unused and harmful ones."""
         while chosen:
-            for each in chosen:
-                lab.create(each)
+            for tried_index in chosen:
+                lab.create(tried_index)
             speeds = self._speeds(lab, chosen)
-            used = {name for each in speeds for name in each.uses}
-            harmful = {name for each in speeds if each.uses and _is_slower(each) for name in each.uses}
-            kept = [each for each in chosen if each.name in used and each.name not in harmful]
+            used = {name for speed in speeds for name in speed.uses}
+            harmful = {name for speed in speeds if speed.uses and _is_slower(speed) for name in speed.uses}
+            kept = [
+                tried_index for tried_index in chosen if tried_index.name in used and tried_index.name not in harmful
+            ]
             if len(kept) == len(chosen):
-                result.chosen, result.statements = [each.name for each in chosen], speeds
+                result.chosen, result.statements = [tried_index.name for tried_index in chosen], speeds
                 self._measure_writes(lab, chosen, result)
                 return
-            for each in chosen:
-                lab.drop(each)
+            for tried_index in chosen:
+                lab.drop(tried_index)
             chosen = kept
 
     def _measure_writes(self, lab: _Copies, chosen: Sequence[TriedIndex], result: Indexes) -> None:
         """Measure the cost of writing to the tables of the chosen indexes."""
-        for table in dict.fromkeys(table for each in chosen for table in each.tables):
+        for table in dict.fromkeys(table for tried_index in chosen for table in tried_index.tables):
             entry = _table(self._catalog, table)
             if entry is None or "columns" not in entry:
                 result.unmeasured_writes[table] = "no statement names the table, so its columns are not read"
                 continue
-            wanted = {name for each in chosen if table in each.tables for name in each.columns}
+            wanted = {name for tried_index in chosen if table in tried_index.tables for name in tried_index.columns}
             # Values of unique columns can't be exchanged between rows.
             unique = _unique_columns(entry)
             columns = [name for name in column_names(entry) if name in wanted and name.lower() not in unique]
@@ -500,8 +512,8 @@ class _Copies:
             if name not in self._created:
                 seconds += sum(self._run(1, [sql]))
                 self._created.add(name)
-        entries = [self._entry(each) for each in dict.fromkeys(index.tables)]
-        self._run(1, [sql for each in entries for sql in self._sql.refresh_statistics(each)])
+        entries = [self._entry(table) for table in dict.fromkeys(index.tables)]
+        self._run(1, [sql for entry in entries for sql in self._sql.refresh_statistics(entry)])
         return seconds
 
     def drop(self, index: TriedIndex) -> None:
@@ -532,7 +544,7 @@ class _Copies:
     def plans(self, compiled: Sequence[CompiledCell]) -> Mapping[str, list[str]]:
         """Return the plan of each statement on the second copy, by its SQL."""
         statements = {
-            one.sql: replace(one, name=one.sql) for each in compiled for one in without_analysis(each.task.statements)
+            one.sql: replace(one, name=one.sql) for cell in compiled for one in without_analysis(cell.task.statements)
         }
         prepared = prepare_on(self._targets[1], list(statements.values()), self._provisioners)
         return {sql: list(plan) for sql, plan in prepared.engine.plans.items()}
@@ -551,7 +563,10 @@ class _Copies:
         )
         # Deletes are rolled back already.
         if writes and not task.begins:
-            undone = [replace(each, steps=[Begin(), *each.steps, Rollback()]) for each in task.transactions]
+            undone = [
+                replace(transaction, steps=[Begin(), *transaction.steps, Rollback()])
+                for transaction in task.transactions
+            ]
             task = replace(task, transactions=undone)
         told = ask(plan.with_task(task), TrialResult, interrupted=self._provisioners.interrupted)
         if not told.accounting.ok or told.failures:
@@ -590,7 +605,7 @@ class _Copies:
         if not statements:
             return []
         task = LoadTask(target=self._targets[side], before=[], tables=[], after=statements)
-        return [each.seconds for each in self._ask(task, Loaded).tables[: len(statements)]]
+        return [step.seconds for step in self._ask(task, Loaded).tables[: len(statements)]]
 
     def _ask(self, task: AskTask | LoadTask, answer: type[E]) -> E:
         return ask(WorkerPlan(task=task), answer, interrupted=self._provisioners.interrupted)
@@ -599,12 +614,12 @@ class _Copies:
 def _tried(indexes: Sequence[Index]) -> TriedIndex:
     """Return indexes that are tried together, before they were built."""
     return TriedIndex(
-        name="+".join(each.name for each in indexes),
-        names=[each.name for each in indexes],
-        tables=[_qualified(each.schema, each.table) for each in indexes],
+        name="+".join(index.name for index in indexes),
+        names=[index.name for index in indexes],
+        tables=[_qualified(index.schema, index.table) for index in indexes],
         keys=_definitions(indexes),
-        columns=[key.name for each in indexes for key in each.keys if key.name],
-        sql=[each.sql for each in indexes],
+        columns=[key.name for index in indexes for key in index.keys if key.name],
+        sql=[index.sql for index in indexes],
         verdict="refused",
         problem=None,
         build_s=None,
@@ -618,9 +633,9 @@ def _measured(index: TriedIndex, useful: Sequence[TriedIndex]) -> Measured:
     times: dict[str, float] = {}
     for part_of in useful:
         if set(part_of.names) <= set(index.names):
-            for each in part_of.statements:
-                times[each.statement] = max(each.times, times.get(each.statement, 0.0))
-    times |= {each.statement: each.times for each in index.statements}
+            for statement in part_of.statements:
+                times[statement.statement] = max(statement.times, times.get(statement.statement, 0.0))
+    times |= {statement.statement: statement.times for statement in index.statements}
     return Measured(index.name, times, index.bytes, len(index.names))
 
 
@@ -634,34 +649,34 @@ def _merged(catalogs: Iterable[JsonObject]) -> JsonObject:
     keys: list[JsonObject] = []
     views: list[JsonObject] = []
     for catalog in catalogs:
-        keys += [each for each in objects(catalog.get("foreign_keys")) if each not in keys]
-        views += [each for each in objects(catalog.get("views")) if each not in views]
-        for each in objects(catalog.get("tables")):
-            tables.setdefault((str(each.get("schema")), str(each.get("name"))), each)
+        keys += [foreign_key for foreign_key in objects(catalog.get("foreign_keys")) if foreign_key not in keys]
+        views += [view for view in objects(catalog.get("views")) if view not in views]
+        for table in objects(catalog.get("tables")):
+            tables.setdefault((str(table.get("schema")), str(table.get("name"))), table)
     return {"tables": list(tables.values()), "foreign_keys": keys, "views": views}
 
 
 def _copied_tables(catalog: JsonObject) -> list[JsonObject]:
     """Return the tables in the statements, all tables whose foreign keys refer to them, and then the views."""
     tables = list(objects(catalog.get("tables")))
-    known = {(each.get("schema"), each.get("name")) for each in tables}
-    for each in objects(catalog.get("foreign_keys")):
-        if (each.get("schema"), each.get("table")) not in known:
-            known.add((each.get("schema"), each.get("table")))
-            tables.append({"schema": each.get("schema"), "name": each.get("table")})
+    known = {(table.get("schema"), table.get("name")) for table in tables}
+    for foreign_key in objects(catalog.get("foreign_keys")):
+        if (foreign_key.get("schema"), foreign_key.get("table")) not in known:
+            known.add((foreign_key.get("schema"), foreign_key.get("table")))
+            tables.append({"schema": foreign_key.get("schema"), "name": foreign_key.get("table")})
     # The catalog lists a view before the views that it reads.
     return [*tables, *reversed(objects(catalog.get("views")))]
 
 
 def _unique_columns(table: JsonObject) -> set[str]:
     """Return the columns of the primary key and of unique indexes, in lower case."""
-    keys = [key for each in objects(table.get("indexes")) if each.get("unique") for key in objects(each.get("keys"))]
+    keys = [key for index in objects(table.get("indexes")) if index.get("unique") for key in objects(index.get("keys"))]
     return {str(each).lower() for each in [*table.get("primary_key", []), *(key.get("column") for key in keys)]}
 
 
 def _definitions(indexes: Sequence[Index]) -> str:
     """Return what follows `on` in the statements that create indexes."""
-    return " + ".join(each.sql.partition(" on ")[2] for each in indexes)
+    return " + ".join(index.sql.partition(" on ")[2] for index in indexes)
 
 
 def _qualified(schema: object, name: object) -> str:
@@ -670,8 +685,11 @@ def _qualified(schema: object, name: object) -> str:
 
 def _table(catalog: JsonObject, name: str) -> JsonObject | None:
     """Return the entry of a table, or only its name and schema if no statement names it. ``name``: with its schema."""
-    children = [{"schema": each.get("schema"), "name": each.get("table")} for each in objects(catalog["foreign_keys"])]
+    children = [
+        {"schema": foreign_key.get("schema"), "name": foreign_key.get("table")}
+        for foreign_key in objects(catalog["foreign_keys"])
+    ]
     entries = [*objects(catalog.get("tables")), *children]
-    named = {_qualified(each.get("schema"), each.get("name")).lower(): each for each in reversed(entries)}
+    named = {_qualified(entry.get("schema"), entry.get("name")).lower(): entry for entry in reversed(entries)}
     # A table in the search path is listed without its schema.
     return named.get(name.lower(), named.get(name.rpartition(".")[2].lower()))

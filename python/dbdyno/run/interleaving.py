@@ -41,10 +41,10 @@ def decide(compiled: Sequence[CompiledCell], provisioners: Provisioners) -> floa
     leave unsynced writes to the slices of other cells. Errors are ignored here, because the trial repeats and reports
     them.
     """
-    if len(compiled) == 1 or any(_problem(each) is not None for each in compiled):
+    if len(compiled) == 1 or any(_problem(cell) is not None for cell in compiled):
         return None
     try:
-        needed = sum(_bytes_of_copy(each, provisioners) for each in compiled)
+        needed = sum(_bytes_of_copy(cell, provisioners) for cell in compiled)
         if sync_differently(compiled, provisioners):
             return None
     except DbdynoError:
@@ -58,14 +58,14 @@ def sync_differently(compiled: Sequence[CompiledCell], provisioners: Provisioner
 
     The kernel writes unsynced data to the device later, in the slices of all cells. Raises DbdynoError.
     """
-    alike = len({_syncing(each) for each in compiled}) == 1
-    if alike and not any(_sets_syncing(each) or _leaves_behind(each) for each in compiled):
+    alike = len({_syncing(cell) for cell in compiled}) == 1
+    if alike and not any(_sets_syncing(cell) or _leaves_behind(cell) for cell in compiled):
         return []
-    writing = [each for each in compiled if any(writing_transactions(each, provisioners).values())]
-    if any(_sets_syncing(each) for each in writing) or len({_syncing(each) for each in writing}) > 1:
+    writing = [cell for cell in compiled if any(writing_transactions(cell, provisioners).values())]
+    if any(_sets_syncing(cell) for cell in writing) or len({_syncing(cell) for cell in writing}) > 1:
         return list(compiled)
     # Cells that only read are also slowed down when the kernel writes the data of other cells.
-    return list(compiled) if len(writing) < len(compiled) and any(_leaves_behind(each) for each in writing) else []
+    return list(compiled) if len(writing) < len(compiled) and any(_leaves_behind(cell) for cell in writing) else []
 
 
 def differing_syncs(compiled: Sequence[CompiledCell], provisioners: Provisioners) -> list[dict[str, Any]]:
@@ -74,7 +74,7 @@ def differing_syncs(compiled: Sequence[CompiledCell], provisioners: Provisioners
         differing = sync_differently(compiled, provisioners)
     except DbdynoError:
         return []
-    settings = {each.cell.id: dict(_syncing(each)) for each in differing}
+    settings = {cell.cell.id: dict(_syncing(cell)) for cell in differing}
     return [{"kind": "interleaved cells sync differently", "settings": settings}] if settings else []
 
 
@@ -91,7 +91,7 @@ def _leaves_behind(compiled: CompiledCell) -> bool:
 def _sets_syncing(compiled: CompiledCell) -> bool:
     """Whether a statement of a cell's transactions names a setting that decides about syncs."""
     engine = engine_of(compiled.cell.system.engine)
-    return any(engine.sets_syncing(each.sql) for each in compiled.task.statements)
+    return any(engine.sets_syncing(statement.sql) for statement in compiled.task.statements)
 
 
 def _bytes_of_copy(compiled: CompiledCell, provisioners: Provisioners) -> int:

@@ -118,7 +118,7 @@ def ceiling(compiled: CompiledCell, seconds: float, machines: LoadMachines | Non
     seconds = max(seconds, _LEAST_CEILING_S)
     task = replace(
         compiled.task,
-        transactions=[without_pauses(each) for each in compiled.task.transactions],
+        transactions=[without_pauses(transaction) for transaction in compiled.task.transactions],
         target=TARGET,
         clients=1,
         arrival=Closed(),

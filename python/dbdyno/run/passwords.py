@@ -12,7 +12,7 @@ from dbdyno.store.masking import MASK
 
 def named_with_password(systems: Iterable[SystemSpec]) -> list[str]:
     """Return the names of the systems whose URL contains a password."""
-    return list(dict.fromkeys(each.name for each in systems if each.password))
+    return list(dict.fromkeys(system.name for system in systems if system.password))
 
 
 def with_passwords(
@@ -23,13 +23,13 @@ def with_passwords(
     ``had``: names of the systems that need a password. Raises InputError for a given system that the run doesn't have,
     and for a missing password.
     """
-    again = {_place(each): each.password for each in given}
-    strange = next((each for each in given if _place(each) not in map(_place, systems)), None)
+    again = {_place(system): system.password for system in given}
+    strange = next((system for system in given if _place(system) not in map(_place, systems)), None)
     if strange is not None:
         problem = "the run that goes on is not of this system"
         raise InputError(f"--system {strange.name}", problem, "its systems: " + ", ".join(_names(systems)))
-    found = tuple(replace(each, password=again.get(_place(each))) for each in systems)
-    without = next((each for each in found if each.name in had and password_of(each) is None), None)
+    found = tuple(replace(system, password=again.get(_place(system))) for system in systems)
+    without = next((system for system in found if system.name in had and password_of(system) is None), None)
     if without is not None:
         raise InputError("--resume", f"the password of {without.name} is not stored", _hint(without))
     return found
@@ -37,7 +37,7 @@ def with_passwords(
 
 def check_stored(systems: Iterable[SystemSpec]) -> None:
     """See that no system of a stored experiment was written with a password. Raises InputError."""
-    masked = next((each for each in systems if MASK in (each.user, each.password)), None)
+    masked = next((system for system in systems if MASK in (system.user, system.password)), None)
     if masked is not None:
         problem = f"the experiment names {masked.name} with a password, which is not stored, so the run cannot go on"
         raise InputError("--resume", problem, "give it by `--system`, or in the engine's variable, and start a new run")
@@ -48,7 +48,7 @@ def _place(system: SystemSpec) -> tuple[str | int | None, ...]:
 
 
 def _names(systems: Iterable[SystemSpec]) -> list[str]:
-    return list(dict.fromkeys(each.name for each in systems)) or ["those of its experiment"]
+    return list(dict.fromkeys(system.name for system in systems)) or ["those of its experiment"]
 
 
 def _hint(system: SystemSpec) -> str:

@@ -108,7 +108,7 @@ def _setting(system: SystemSpec, name: str, value: str) -> Candidate:
 
 def statement_cells(experiment: Experiment, system: SystemSpec, names: Sequence[str]) -> dict[str, CompiledCell]:
     """Return the cell of each statement on a system, by name. Raises InputError."""
-    levels = tuple(each for each in experiment.factors[STATEMENT].levels if each.name in names)
+    levels = tuple(level for level in experiment.factors[STATEMENT].levels if level.name in names)
     made = make_cells(experiment, {STATEMENT: levels}, [system]).cells
     return {str(cell.factors[STATEMENT]): compile_cell(experiment, cell) for cell in made}
 
@@ -122,9 +122,9 @@ def prepare_statements(cells: Mapping[str, CompiledCell], provisioners: Provisio
     provisioner = provisioners.of(first)
     provisioner.check(first)
     statements = [
-        replace(each, name=name)
+        replace(statement, name=name)
         for name, compiled in cells.items()
-        for each in without_analysis(compiled.task.statements)[:1]
+        for statement in without_analysis(compiled.task.statements)[:1]
     ]
     with provisioner.ready(first, 0) as ready:
         return prepare_on(ready.target, statements, provisioners)
@@ -136,9 +136,9 @@ def rejected_statements(cells: Mapping[str, CompiledCell], provisioners: Provisi
         prepare_statements(cells, provisioners)
     except SystemFailed as error:
         found: dict[str, str] = {}
-        for name, each in cells.items():
+        for name, cell in cells.items():
             try:
-                prepare_statements({name: each}, provisioners)
+                prepare_statements({name: cell}, provisioners)
             except SystemFailed as own:
                 found[name] = str(own).partition(": ")[2] or str(own)
         if len(found) == len(cells) > 1 and len(set(found.values())) == 1:
@@ -175,16 +175,19 @@ class Tries:
 
         Raises RunInterrupted, and InputError for an unusable system.
         """
-        wanted = {each.name: each for each in statements if _wants(each)}
-        known = next((each for each in wanted.values() if each.old is not None and each.new is not None), None)
+        wanted = {statement.name: statement for statement in statements if _wants(statement)}
+        known = next(
+            (statement for statement in wanted.values() if statement.old is not None and statement.new is not None),
+            None,
+        )
         if known is None or known.old is None or known.new is None:
             return list(statements), []
-        was, now = (_settings_of(each) for each in (known.old, known.new))
+        was, now = (_settings_of(cell) for cell in (known.old, known.new))
         all_of = list(candidates(self.old, self.new, was, now))
         old_cells = statement_cells(self.experiment, self.old, list(wanted))
         notes: list[str] = []
         for number, candidate in enumerate(all_of):
-            open_ones = [name for name, each in wanted.items() if len(each.remedies) < _MOST_REMEDIES]
+            open_ones = [name for name, statement in wanted.items() if len(statement.remedies) < _MOST_REMEDIES]
             if not open_ones:
                 break
             if self.budget.is_spent:
@@ -200,15 +203,15 @@ class Tries:
         engine = engine_of(self.new.engine)
         if engine.is_server:
             notes.append("fresh statistics were not tried: `analyze` would change the server's")
-        return [wanted.get(each.name, each) for each in statements], notes
+        return [wanted.get(statement.name, statement) for statement in statements], notes
 
     def _try(
         self, candidate: Candidate, wanted: Mapping[str, StatementUpgrade], old_cells: Mapping[str, CompiledCell]
     ) -> Iterator[tuple[str, Remedy]]:
         try:
             cells = {
-                name: replace(each, added=(*each.added, *candidate.added))
-                for name, each in statement_cells(self.experiment, candidate.system, list(wanted)).items()
+                name: replace(cell, added=(*cell.added, *candidate.added))
+                for name, cell in statement_cells(self.experiment, candidate.system, list(wanted)).items()
             }
             prepared = prepare_statements(cells, self.provisioners)
         except RunInterrupted:
@@ -216,12 +219,12 @@ class Tries:
         except DbdynoError:
             # The system doesn't accept the change.
             return
-        for name, each in wanted.items():
-            if each.rows.verdict == "differ":
+        for name, statement in wanted.items():
+            if statement.rows.verdict == "differ":
                 verdict: RowVerdict = compare_cells(old_cells[name], cells[name], self.seed, self.provisioners)
                 if verdict.verdict == "equal":
                     yield name, Remedy(candidate.words, "rows")
-            elif each.change is not None and has_plan_of(each.old, name, prepared):
+            elif statement.change is not None and has_plan_of(statement.old, name, prepared):
                 # Without time to measure it, the plan alone is reported.
                 spent = self.budget.is_spent
                 ratio = None if spent else time_ratio(old_cells[name], cells[name], self.provisioners, self.seed)
@@ -244,19 +247,19 @@ def time_ratio(a: CompiledCell, b: CompiledCell, provisioners: Provisioners, see
     """
     shorter = [
         replace(
-            each,
-            cell=replace(each.cell, id=name),
+            cell,
+            cell=replace(cell.cell, id=name),
             task=replace(
-                each.task, statements=without_analysis(each.task.statements), window=Window(seconds=_WINDOW_S)
+                cell.task, statements=without_analysis(cell.task.statements), window=Window(seconds=_WINDOW_S)
             ),
         )
-        for name, each in (("a", a), ("b", b))
+        for name, cell in (("a", a), ("b", b))
     ]
     interleaved = engine_of(a.cell.system.engine).in_worker and engine_of(b.cell.system.engine).in_worker
     plan = Plan("", shorter, _ROUNDS, seed, slice_s=USUAL_SLICE_S if interleaved else None)
     found: tuple[dict[int, float], dict[int, float]] = ({}, {})
     for block in range(_ROUNDS):
-        trials = [Trial(each, block, place, plan) for place, each in enumerate(shorter)]
+        trials = [Trial(cell, block, place, plan) for place, cell in enumerate(shorter)]
         in_order = trials if block % 2 == 0 else trials[::-1]
         for group in [in_order] if interleaved else [[each] for each in in_order]:
             for _ in measure(group, provisioners, Watcher(), provisioners.interrupted):

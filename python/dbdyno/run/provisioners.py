@@ -53,11 +53,11 @@ class Provisioners:
     @property
     def observations(self) -> list[dict[str, Any]]:
         """Observations about the systems for the report."""
-        return [seen for each in self._of.values() for seen in each.observations]
+        return [seen for provisioner in self._of.values() for seen in provisioner.observations]
 
     def close(self) -> None:
         """Close all provisioners, and remove the directory. Raises DbdynoError at the end if one failed to close."""
         with ExitStack() as stack:
             stack.callback(self.workspace.close)
-            for each in self._of.values():
-                stack.callback(each.close)
+            for provisioner in self._of.values():
+                stack.callback(provisioner.close)

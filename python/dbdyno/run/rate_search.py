@@ -81,7 +81,7 @@ def configurations(experiment: Experiment, cells: Sequence[ResolvedCell]) -> lis
     used: dict[str, set[bool]] = {}
     for location, name in references(experiment.document):
         used.setdefault(name.partition(".")[0], set()).add(location[:2] == ("load", "arrival"))
-    factors = {name: each for name, each in factors_of(experiment).items() if used.get(name) != {True}}
+    factors = {name: factor for name, factor in factors_of(experiment).items() if used.get(name) != {True}}
     found: dict[str, ResolvedCell] = {}
     for cell in cells:
         if engine_of(cell.system.engine).runs_programs:
@@ -130,7 +130,7 @@ def _warmup_s(objective: Objective, budget_s: float) -> float:
 
 
 def _window_s(objective: Objective, budget_s: float, capacity: float | None) -> float:
-    beyond = min(1 - QUANTILES.get(each.metric, 0.9) for each in objective.clauses)
+    beyond = min(1 - QUANTILES.get(clause.metric, 0.9) for clause in objective.clauses)
     wanted = [_SHORTEST_S, budget_s * _OF_BUDGET, _TIMES_LIMIT * _limit_s(objective)]
     wanted += [] if capacity is None else [2 * _BEYOND / beyond / capacity]
     return round(min(max(wanted), budget_s * _MOST_OF_BUDGET), 2)
@@ -138,7 +138,7 @@ def _window_s(objective: Objective, budget_s: float, capacity: float | None) -> 
 
 def _limit_s(objective: Objective) -> float:
     """Return the longest response time that the objective limits, in seconds."""
-    return max((each.limit / 1e3 for each in objective.clauses if not each.is_share), default=0.0)
+    return max((clause.limit / 1e3 for clause in objective.clauses if not clause.is_share), default=0.0)
 
 
 class Searcher:
@@ -199,11 +199,11 @@ class Searcher:
     def keep(self, compiled: CompiledCell, configuration: int, **changed: Any) -> None:
         """Store the design of a cell before it is measured, and the state of the searches."""
         run = self._store.run(self._plan.run_id)
-        searches = [dict(each) for each in self._planned["searches"]]
+        searches = [dict(search) for search in self._planned["searches"]]
         cells, factors = run.design["cells"], run.design["factors"]
         if compiled.cell.id not in searches[configuration]["cells"]:
             searches[configuration]["cells"] = [*searches[configuration]["cells"], compiled.cell.id]
-        if all(each["id"] != compiled.cell.id for each in cells):
+        if all(cell["id"] != compiled.cell.id for cell in cells):
             cells = [*cells, *describe_cells([compiled])]
             level = compiled.cell.factors[OFFERED]
             factors = factors | {OFFERED: list(dict.fromkeys([*factors.get(OFFERED, []), level]))}

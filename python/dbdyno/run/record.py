@@ -32,7 +32,7 @@ def new_record(
         request.options,
         seed=seed,
         # The names contain the settings of each system, but no passwords.
-        systems=list(dict.fromkeys(each.name for each in systems)) if request.systems else [],
+        systems=list(dict.fromkeys(system.name for system in systems)) if request.systems else [],
     )
     return RunRecord(
         experiment=request.experiment.name,
@@ -119,13 +119,14 @@ def _design(request: Request, prepared: Prepared) -> dict[str, Any]:
         "factors": factors,
         "rounds": prepared.rounds,
         "cells": describe_cells(prepared.compiled),
-        "excluded": [{"id": each.cell.id, "reason": each.reason} for each in prepared.cells.excluded],
+        "excluded": [{"id": excluded.cell.id, "reason": excluded.reason} for excluded in prepared.cells.excluded],
         "measure": prepared.compiled[0].definition.measure.model_dump(),
         "report": experiment.head.report.model_dump(),
         "growth": None if experiment.head.growth is None else experiment.head.growth.model_dump(),
         "recommendations": [
-            each.recommendation.model_dump(include={"name", "answers", "engine", "does"}) | {"cells": dict(each.cells)}
-            for each in prepared.tried
+            tried.recommendation.model_dump(include={"name", "answers", "engine", "does"})
+            | {"cells": dict(tried.cells)}
+            for tried in prepared.tried
         ],
     }
     if request.options.margin is not None:

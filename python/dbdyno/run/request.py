@@ -128,7 +128,7 @@ def prepare(request: Request) -> Prepared:
     if request.options.try_recommendations:
         more, tried = recommendation_cells(experiment, compiled)
         compiled += more
-        cells = replace(cells, cells=(*cells.cells, *(each.cell for each in more)))
+        cells = replace(cells, cells=(*cells.cells, *(cell.cell for cell in more)))
     _check_cells(request, compiled)
     growth = experiment.head.growth
     if growth is not None:
@@ -146,13 +146,13 @@ def prepare(request: Request) -> Prepared:
 
 
 def _check_cells(request: Request, compiled: Sequence[CompiledCell]) -> None:
-    for each in compiled:
+    for cell in compiled:
         if request.cluster is None:
-            check_capacity(each)
+            check_capacity(cell)
         if request.options.instructions:
-            check_counting(each)
+            check_counting(cell)
         if request.slice_s is not None:
-            check_interleaving(each, request.slice_s)
+            check_interleaving(cell, request.slice_s)
 
 
 def check_capacity(compiled: CompiledCell) -> None:
@@ -177,7 +177,7 @@ def _of_why(request: Request, why: Why, cells: Cells) -> Prepared:
     if cell is None:
         raise InputError(request.experiment.place, f"the cell `{why.cell}` doesn't exist any more", "start it again")
     compiled = why_cells(request.experiment, cell, why)
-    made = Cells(tuple(each.cell for each in compiled))
+    made = Cells(tuple(compiled_cell.cell for compiled_cell in compiled))
     rounds = request.options.rounds if request.options.rounds is not None else "auto"
     if request.options.tune:
         tuned = Fixing(request.experiment, cell, why, request.stopping, request.options.index_budget_bytes)
@@ -199,7 +199,7 @@ def _of_slo(request: Request, slo: Slo, cells: Cells) -> Prepared:
         raise InputError("--budget", problem, f"give at least {LEAST_S * len(found):g} s")
     compiled = [closed_loop(experiment, cell, slo, each_s) for cell in found]
     _check_cells(request, compiled)
-    made = Cells(tuple(each.cell for each in compiled), cells.excluded)
+    made = Cells(tuple(cell.cell for cell in compiled), cells.excluded)
     if request.cluster is not None:
         check_cluster(compiled, request.cluster, request.options)
     return Prepared(made, compiled, 1, None, [], len(compiled), searched=found)
@@ -224,7 +224,7 @@ def _with_baseline(
     made = on_side(made, BASELINE, other)
     before = [as_checked_out(compile_cell(other, cell), against.checkout) for cell in made.cells]
     excluded = (*made.excluded, *cells.excluded)
-    return Cells((*(each.cell for each in before), *cells.cells), excluded), [*before, *compiled]
+    return Cells((*(cell.cell for cell in before), *cells.cells), excluded), [*before, *compiled]
 
 
 def windows(experiment: Experiment) -> int:

@@ -58,7 +58,7 @@ class RowComparison:
 
 def has_rows_to_compare(compiled: Sequence[CompiledCell]) -> bool:
     """Whether the cells are statements on existing databases, of which several may return the same rows."""
-    return len(compiled) > 1 and all(_is_statement(each) for each in compiled)
+    return len(compiled) > 1 and all(_is_statement(cell) for cell in compiled)
 
 
 def _is_statement(compiled: CompiledCell) -> bool:
@@ -80,7 +80,7 @@ def check_rows(
     ``questions``: the factors whose levels are never compared; ``of_sides``: compare candidate with
     baseline cells; ``note``: called before each statement. The rows of a failing system are unknown.
     """
-    levels = [each.cell.factors for each in compiled]
+    levels = [cell.cell.factors for cell in compiled]
     places = side_pairs(levels) if of_sides else baselines(levels, questions)
     reader = _Reader(seed, provisioners, note)
     found = []
@@ -99,7 +99,7 @@ def compare_cells(a: CompiledCell, b: CompiledCell, seed: int, provisioners: Pro
 
 def _compare(a: CompiledCell, b: CompiledCell, reader: _Reader) -> RowVerdict:
     try:
-        if any(_writes(each, reader.provisioners) for each in (a, b)):
+        if any(_writes(cell, reader.provisioners) for cell in (a, b)):
             return RowVerdict("unknown", "the statement may write")
         rows_a, rows_b = reader.rows(a), reader.rows(b)
         verdict = compare_rows(rows_a, rows_b, _ordering(a), _ordering(b))
@@ -170,11 +170,11 @@ def read_rows(compiled: CompiledCell, seed: int, provisioners: Provisioners) -> 
             read = ask(WorkerPlan(seed=seed, task=task), Rows, _LONGEST_S, provisioners.interrupted)
         except SystemFailed as error:
             raise SystemFailed(f"the rows could not be read: {error}") from error
-    return [each for each in read.executions if not each.changed]
+    return [execution for execution in read.executions if not execution.changed]
 
 
 def _varies(steps: Sequence[Step]) -> bool:
-    return any(not isinstance(each, Constant | Variable) for step in steps for each in _values(step))
+    return any(not isinstance(generator, Constant | Variable) for step in steps for generator in _values(step))
 
 
 def _values(step: Step) -> Sequence[Generator]:
@@ -203,7 +203,7 @@ def _drawn(steps: Sequence[Step], seed: int, number: int) -> list[Step]:
     for step in steps:
         match step:
             case Execute():
-                made.append(replace(step, params=[constant(each) for each in step.params]))
+                made.append(replace(step, params=[constant(param) for param in step.params]))
             case Set():
                 made.append(replace(step, value=constant(step.value)))
             case _:

@@ -71,10 +71,10 @@ def carry_out(
     the run, the observation that describes it is returned.
     """
     pace = Pace(plan.stopping, len(plan.cells), plan.began)
-    compiled = {each.cell.id: each for each in plan.cells}
+    compiled = {cell.cell.id: cell for cell in plan.cells}
     start_failures = StartFailures(plan.cells)
-    for each in plan.done.values():
-        start_failures.observe(each)
+    for trial in plan.done.values():
+        start_failures.observe(trial)
     # The last round that a resumed run already has. Rounds up to this one are completed before a rule can end the run.
     known = max((block for _, block in plan.done), default=plan.first)
     # A growing table passes through its sizes once for several rounds: one round per window at a size.
@@ -118,7 +118,9 @@ def _block(
     """Measure the missing trials of a round, and return their records."""
     todo = [
         (position, cell)
-        for position, cell in enumerate(block_order([each.cell for each in plan.cells], block, plan.seed))
+        for position, cell in enumerate(
+            block_order([compiled_cell.cell for compiled_cell in plan.cells], block, plan.seed)
+        )
         if (cell.id, block) not in plan.done
     ]
     if plan.keeps:
@@ -256,7 +258,9 @@ def _within_budget(request: TrialPlan, longest_s: float | None) -> TrialPlan:
 
 def _window_s(record: TrialRecord) -> float:
     results = [record.result, *record.parts]
-    return max((number(part(each, "result") or each, "elapsed_s") or 0.0 for each in results if each), default=0.0)
+    return max(
+        (number(part(result, "result") or result, "elapsed_s") or 0.0 for result in results if result), default=0.0
+    )
 
 
 def _loaded_once_s(record: TrialRecord) -> float:

@@ -28,10 +28,10 @@ class StartFailures:
 
     def __init__(self, cells: Sequence[CompiledCell]) -> None:
         """``cells``: all cells of the run."""
-        self._cells = {each.cell.id: each for each in cells}
+        self._cells = {cell.cell.id: cell for cell in cells}
         self._left: dict[str, set[str]] = {}
-        for each in cells:
-            self._left.setdefault(each.cell.system.name, set()).add(work_key(each))
+        for cell in cells:
+            self._left.setdefault(cell.cell.system.name, set()).add(work_key(cell))
         self._begun: set[str] = set()
 
     def observe(self, record: TrialRecord) -> None:

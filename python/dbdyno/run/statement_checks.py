@@ -59,23 +59,23 @@ def open_systems(
     found: dict[str, Opened] = {}
     prepared: dict[str, set[str]] = {}
     with Provisioners(directory, allow_writes) as strict, Provisioners(directory, True) as lenient:
-        for each in _distinct(cells):
-            system = each.cell.system
+        for cell in _distinct(cells):
+            system = cell.cell.system
             if system.name in lost:
                 continue
             try:
-                checked = _open(each, lenient, strict)
+                checked = _open(cell, lenient, strict)
             except SystemFailed as error:
                 # Don't wait for an unavailable system again.
                 lost.add(system.name)
-                wrong = InputError(system.name, str(error), missing_database(each, str(error)))
+                wrong = InputError(system.name, str(error), missing_database(cell, str(error)))
                 errors[str(wrong)] = wrong
                 continue
             except InputError as error:
                 errors |= _each(error)
                 continue
             texts = prepared.setdefault(system.name, set())
-            texts.update(_texts(each))
+            texts.update(_texts(cell))
             count = len(texts) if checked.statements is not None else None
             found[system.name] = replace(checked, statements=count)
     if errors:
@@ -85,11 +85,11 @@ def open_systems(
 
 def check_programs(cells: Iterable[CompiledCell]) -> None:
     """Find the user's programs before the first trial. Raises InputError for a missing one."""
-    for each in cells:
-        system = each.cell.system
+    for cell in cells:
+        system = cell.cell.system
         if not engine_of(system.engine).runs_programs:
             continue
-        program = each.command[0]
+        program = cell.command[0]
         # The kernel resolves a path from the working directory, and a name by PATH.
         place = str(Path(system.folder or ".").absolute() / program) if "/" in program else program
         if shutil.which(place) is None:
@@ -110,16 +110,16 @@ def check_statements(cells: Iterable[CompiledCell], provisioners: Provisioners) 
     errors: dict[str, dict[str, InputError]] = {}
     sets: dict[str, set[str]] = {}
     accepted: set[str] = set()
-    for each in cells:
-        engine, system = engine_of(each.cell.system.engine), each.cell.system
+    for cell in cells:
+        engine, system = engine_of(cell.cell.system.engine), cell.cell.system
         name = f"{engine.name} {system.host}" if engine.is_server else system.name
-        if not _loads_long(each) or engine.grammar is None:
+        if not _loads_long(cell) or engine.grammar is None:
             continue
         # A statement that is prepared at its use may need a table that a step creates.
-        if each.task.prepare != "once":
+        if cell.task.prepare != "once":
             accepted.add(name)
             continue
-        empty = replace(each, tables=[])
+        empty = replace(cell, tables=[])
         if name in accepted or work_key(empty) in sets.setdefault(name, set()):
             continue
         sets[name].add(work_key(empty))
@@ -144,19 +144,19 @@ def check_each_statement(cells: Iterable[CompiledCell], provisioners: Provisione
     exist, so that this is fast. Raises InputError with each statement that a system rejects.
     """
     by_system: dict[str, CompiledCell] = {}
-    for each in cells:
+    for cell in cells:
         # The other check creates a run's own tables first.
-        makes_tables = bool(each.tables or each.before or each.after)
-        is_prepared = STATEMENT in each.cell.factors or each.task.prepare == "once"
-        if makes_tables or not is_prepared or engine_of(each.cell.system.engine).grammar is None:
+        makes_tables = bool(cell.tables or cell.before or cell.after)
+        is_prepared = STATEMENT in cell.cell.factors or cell.task.prepare == "once"
+        if makes_tables or not is_prepared or engine_of(cell.cell.system.engine).grammar is None:
             continue
-        known = by_system.get(each.cell.system.name)
-        by_system[each.cell.system.name] = each if known is None else _joined(known, each)
+        known = by_system.get(cell.cell.system.name)
+        by_system[cell.cell.system.name] = cell if known is None else _joined(known, cell)
     errors: dict[str, InputError] = {}
-    for each in by_system.values():
+    for cell in by_system.values():
         try:
             with unkept():
-                _prepare(each, provisioners)
+                _prepare(cell, provisioners)
         except InputError as error:
             errors |= _each(error)
         except SystemFailed:
@@ -168,7 +168,7 @@ def check_each_statement(cells: Iterable[CompiledCell], provisioners: Provisione
 def _joined(before: CompiledCell, cell: CompiledCell) -> CompiledCell:
     """Return a cell with the transactions and statements of another one before its own."""
     shift = len(before.task.statements)
-    moved = [replace(each, steps=shifted(each.steps, shift)) for each in cell.task.transactions]
+    moved = [replace(transaction, steps=shifted(transaction.steps, shift)) for transaction in cell.task.transactions]
     task = replace(
         cell.task,
         statements=[*before.task.statements, *cell.task.statements],
@@ -184,9 +184,9 @@ def _loads_long(compiled: CompiledCell) -> bool:
 def _distinct(cells: Iterable[CompiledCell]) -> Iterator[CompiledCell]:
     """Yield one cell for each system and set of transactions, its tables without rows."""
     seen: set[tuple[str, str]] = set()
-    for each in cells:
-        empty = replace(each, tables=[])
-        key = (each.cell.system.name, work_key(empty))
+    for cell in cells:
+        empty = replace(cell, tables=[])
+        key = (cell.cell.system.name, work_key(empty))
         if key not in seen:
             seen.add(key)
             yield empty
@@ -218,9 +218,11 @@ def _prepare(compiled: CompiledCell, provisioners: Provisioners) -> TrialResult:
             return prepare_on(ready.target, statements, provisioners)
         except SystemFailed as error:
             wrong = [
-                InputError(compiled.cell.system.name, f"{_shown(each.sql)}: {words}", missing_database(compiled, words))
-                for each in statements
-                if (words := _refused(ready.target, each, provisioners)) is not None
+                InputError(
+                    compiled.cell.system.name, f"{_shown(statement.sql)}: {words}", missing_database(compiled, words)
+                )
+                for statement in statements
+                if (words := _refused(ready.target, statement, provisioners)) is not None
             ]
             # The system itself is unavailable.
             if not wrong or _refused(ready.target, None, provisioners) is not None:
@@ -267,7 +269,7 @@ def _words(error: SystemFailed) -> str:
 
 
 def _texts(compiled: CompiledCell) -> set[str]:
-    return {each.sql for each in compiled.task.statements}
+    return {statement.sql for statement in compiled.task.statements}
 
 
 def _shown(sql: str) -> str:

@@ -275,7 +275,7 @@ def record_system_state(trial: Trial, system: Ready) -> bool:
         names = ", ".join(gone)
         trial.error, trial.kind = f"measure.processes: no process of {names} was left at the window's end", "server"
     if trial.error is None and isinstance(trial.result, TrialResult):
-        allowed = {each.name for each in trial.compiled.definition.beside if each.allow_errors}
+        allowed = {beside.name for beside in trial.compiled.definition.beside if beside.allow_errors}
         trial.error = beside_error(trial.result, allowed)
         trial.kind = "beside" if trial.error is not None else trial.kind
     too_little = None if trial.limiting is None else trial.limiting.too_little()
@@ -290,7 +290,7 @@ def _ended_parts(result: TrialResult | ProgramResult | None) -> list[str]:
     """Return the names of the system's parts whose processes ended during the window."""
     if not isinstance(result, TrialResult):
         return []
-    return [each.name for each in result.tiers if each.cpu_percent is None]
+    return [tier.name for tier in result.tiers if tier.cpu_percent is None]
 
 
 def record_surroundings(trial: Trial, system: Ready, *, own_data: bool = True) -> None:

@@ -99,7 +99,7 @@ def plan_why(experiment: Experiment, picked: Picked, options: RunOptions, seed: 
     if options.tune:
         tried = _untested(tried)
     # The unchanged cell is measured twice. Changes that don't affect the system share one.
-    apart = [each for each in tried.changes if each.settings or each.processors or each.level == "flush free"]
+    apart = [change for change in tried.changes if change.settings or change.processors or change.level == "flush free"]
     start_s = pilot.around_s + (FRESH_WARMUP_S if engine.is_server else 0.0)
     enough_s = _FEW * pilot.time_us / 1e6 if arrival is None else max(_ARRIVALS / arrival.rate, _SHORTEST_OPEN_S)
     cells, starts = (MOST + 2, MOST + 1) if options.tune else (len(tried.changes) + 2, 1 + len(apart))
@@ -108,7 +108,7 @@ def plan_why(experiment: Experiment, picked: Picked, options: RunOptions, seed: 
         cell.id,
         pilot,
         tried.changes,
-        [{"resource": each.resource, "why": each.why, "share": each.share} for each in tried.untried],
+        [{"resource": resource.resource, "why": resource.why, "share": resource.share} for resource in tried.untried],
         window,
         _WARMUP * window,
         counted,
@@ -119,7 +119,7 @@ def plan_why(experiment: Experiment, picked: Picked, options: RunOptions, seed: 
 
 def _untested(tried: CandidateChanges) -> CandidateChanges:
     """Return no changes; each resource that would be changed is untested and may be the bottleneck."""
-    used = dict.fromkeys(each.resource for each in tried.changes)
+    used = dict.fromkeys(change.resource for change in tried.changes)
     return CandidateChanges([], [*(UntestedResource(each, "not changed", None) for each in used), *tried.untried])
 
 

@@ -76,18 +76,18 @@ def _mean(contexts: Sequence[Contrast]) -> Contrast:
     If a trial failed, its context lacks a value in that round; the context's own mean takes its place. Otherwise the
     rounds would average different sets of contexts.
     """
-    measured = [each for each in contexts if each.values]
+    measured = [contrast for contrast in contexts if contrast.values]
     if not measured:
         return Contrast()
-    means = [fmean(each.values.values()) for each in measured]
-    rounds = sorted(set().union(*(each.values for each in measured)))
+    means = [fmean(contrast.values.values()) for contrast in measured]
+    rounds = sorted(set().union(*(contrast.values for contrast in measured)))
     values = {
-        number: fmean(each.values.get(number, mean) for each, mean in zip(measured, means, strict=True))
+        number: fmean(contrast.values.get(number, mean) for contrast, mean in zip(measured, means, strict=True))
         for number in rounds
     }
-    least = math.sqrt(sum(each.least**2 for each in measured)) / len(measured)
-    scale = math.sqrt(sum(each.scale**2 for each in measured)) / len(measured)
-    return Contrast(values, least, fmean(each.blunt for each in measured), scale)
+    least = math.sqrt(sum(contrast.least**2 for contrast in measured)) / len(measured)
+    scale = math.sqrt(sum(contrast.scale**2 for contrast in measured)) / len(measured)
+    return Contrast(values, least, fmean(contrast.blunt for contrast in measured), scale)
 
 
 def _ratio(contrast: Contrast, confidence: float, noise: Noise | None) -> Ratio | None:

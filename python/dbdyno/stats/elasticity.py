@@ -132,9 +132,9 @@ def slope(points: Points, confidence: float = CONFIDENCE, *, of_logarithms: bool
         blocks = [block[:1] for block in blocks]
     fits = _fits(blocks, of_logarithms=of_logarithms)
     pulls = _pulls(blocks, of_logarithms=of_logarithms)
-    squares = sum(each * each for each in pulls)
+    squares = sum(pull * pull for pull in pulls)
     unit = 0.0 if of_logarithms else _unit(blocks)
-    logs = _pseudo_values([_longer(unit * each) for each in fits]) if unit else ()
+    logs = _pseudo_values([_longer(unit * fit) for fit in fits]) if unit else ()
     return Slope(fits[0], _pseudo_values(fits), tuple(each[0] for each in own), linear, sum(pulls), squares, logs, unit)
 
 

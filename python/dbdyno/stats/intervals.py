@@ -287,8 +287,8 @@ def correlation(series: Sequence[Sequence[float]], independent: int = 1) -> floa
     count = round(fmean(map(len, series)))
     if count < _LEAST_ROUNDS or independent * count < LEAST_FOR_CORRELATION:
         return ASSUMED_CORRELATION
-    apart = [[each - mean for each in values] for values in series for mean in (fmean(values),)]
-    squares = sum(each * each for values in apart for each in values)
+    apart = [[value - mean for value in values] for values in series for mean in (fmean(values),)]
+    squares = sum(value * value for values in apart for value in values)
     if squares == 0:
         return 0.0
     seen = sum(here * after for values in apart for here, after in pairwise(values)) / squares

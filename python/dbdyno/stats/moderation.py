@@ -49,7 +49,7 @@ def noise_of(cells: Sequence[Mapping[int, float]]) -> Noise | None:
 
 
 def _square(residuals: Sequence[float]) -> float:
-    return math.fsum(each * each for each in residuals) / (len(residuals) - 1)
+    return math.fsum(residual * residual for residual in residuals) / (len(residuals) - 1)
 
 
 def _table(cells: Sequence[Mapping[int, float]]) -> list[dict[int, float]]:

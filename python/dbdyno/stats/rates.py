@@ -52,20 +52,20 @@ def pooled(rates: Sequence[Rate]) -> float:
     """Return the combined rate of several rounds, ``Σ w_i·x_i / Σ w_i``. Raises ValueError without rounds."""
     if not rates:
         raise ValueError("a rate needs at least one round")
-    return sum(each.value * each.time for each in rates) / sum(each.time for each in rates)
+    return sum(rate.value * rate.time for rate in rates) / sum(rate.time for rate in rates)
 
 
 def merged_rate(rates: Sequence[Rate]) -> Rate:
     """Merge several rates into one with their total time and count. Raises ValueError without rates."""
-    value, time = pooled(rates), sum(each.time for each in rates)
+    value, time = pooled(rates), sum(rate.time for rate in rates)
     return Rate(
         value,
         time,
-        sum(each.count for each in rates),
-        sum(each.seconds for each in rates),
-        sum(each.squares for each in rates),
-        max(each.resolution for each in rates),
-        sum(each.value * each.other * each.time for each in rates) / (value * time),
+        sum(rate.count for rate in rates),
+        sum(rate.seconds for rate in rates),
+        sum(rate.squares for rate in rates),
+        max(rate.resolution for rate in rates),
+        sum(rate.value * rate.other * rate.time for rate in rates) / (value * time),
     )
 
 
@@ -158,7 +158,7 @@ def own_values(rates: Rates) -> dict[int, float]:
 def own_errors(rates: Rates) -> float:
     """Return the lower bound of the standard error of ``ln R`` for a single cell, with the error of cut windows."""
     own = list(rates.values())
-    cut = math.log1p(max(each.resolution for each in own)) + abs(_apart(own))
+    cut = math.log1p(max(rate.resolution for rate in own)) + abs(_apart(own))
     return math.hypot(sampling_error(own), cut)
 
 
@@ -169,8 +169,8 @@ def sampling_error(rates: Sequence[Rate]) -> float:
     bias of c for exponentially distributed durations. Returns 0 for windows of :data:`FEW` or more transactions, and
     for unknown durations.
     """
-    number = sum(each.count for each in rates)
-    seconds, squares = sum(each.seconds for each in rates), sum(each.squares for each in rates)
+    number = sum(rate.count for rate in rates)
+    seconds, squares = sum(rate.seconds for rate in rates), sum(rate.squares for rate in rates)
     if number == 0 or seconds <= 0 or number >= FEW * len(rates):
         return 0.0
     if number == 1:
@@ -190,11 +190,11 @@ def _blunt(a: Sequence[Rate], b: Sequence[Rate]) -> float:
 
     The two estimates of a rate differ for the same reasons on both sides, so only the difference of the sides counts.
     """
-    return sum(math.log1p(max(each.resolution for each in side)) for side in (a, b)) + abs(_apart(b) - _apart(a))
+    return sum(math.log1p(max(rate.resolution for rate in side)) for side in (a, b)) + abs(_apart(b) - _apart(a))
 
 
 def _apart(rates: Sequence[Rate]) -> float:
     """Return the logarithm of the second estimate of the rounds' rate divided by the first."""
-    other = sum(each.value * each.other * each.time for each in rates)
-    taken = sum(each.value * each.time for each in rates)
+    other = sum(rate.value * rate.other * rate.time for rate in rates)
+    taken = sum(rate.value * rate.time for rate in rates)
     return math.log(other / taken) if other > 0 and taken > 0 else 0.0

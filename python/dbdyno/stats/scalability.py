@@ -79,7 +79,7 @@ class Scalability:
     @cached_property
     def largest_misfit(self) -> tuple[float, float]:
         """The level that is farthest from the curve, and its relative distance."""
-        level, misfit = max(zip(self.levels, self.misfits, strict=True), key=lambda each: abs(each[1]))
+        level, misfit = max(zip(self.levels, self.misfits, strict=True), key=lambda pair: abs(pair[1]))
         return level, math.expm1(misfit)
 
     def at(self, clients: Sequence[float]) -> list[Estimate]:
@@ -87,7 +87,7 @@ class Scalability:
         import numpy as np
 
         columns = _rates(self.draws, np.asarray(clients, float)).T
-        values = [_rate_at(self.rate.value, self.contention.value, self.coherency.value, each) for each in clients]
+        values = [_rate_at(self.rate.value, self.contention.value, self.coherency.value, client) for client in clients]
         return [_estimate(value, drawn, self.confidence) for value, drawn in zip(values, columns, strict=True)]
 
 
@@ -145,7 +145,7 @@ def fit(
         coherency=_bounded_estimate(coherency, _inverse(one) * pairs, confidence),
         peak_at=estimate(peak_at, of_peak),
         peak=estimate(_peak(rate, contention, coherency), _peaks(draws, of_peak)),
-        misfits=tuple(float(each) for each in misfits),
+        misfits=tuple(float(misfit) for misfit in misfits),
         p=p,
         draws=draws,
     )

@@ -94,7 +94,7 @@ class Stopping:
     @classmethod
     def from_stored(cls, stored: Mapping[str, Any]) -> Self:
         """Return the rule of a stored run. Runs stored without ``of_difference`` used the target only."""
-        known = {each.name: stored[each.name] for each in fields(cls) if each.name in stored}
+        known = {field.name: stored[field.name] for field in fields(cls) if field.name in stored}
         return cls(**{"of_difference": 0.0} | known)
 
     def spent(self, rounds: int, passed_s: float, round_s: float) -> bool:
@@ -112,7 +112,7 @@ class Stopping:
 
         A missing interval isn't, and neither are identical rounds, whose error is unknown.
         """
-        return all(self._is_narrow(each) for each in intervals)
+        return all(self._is_narrow(interval) for interval in intervals)
 
     def _is_narrow(self, interval: Ratio | Interval | None) -> bool:
         if interval is None or interval.count < max(self.minimum, 2) or not interval.low or not interval.high:

@@ -58,7 +58,7 @@ def decide(ratios: Sequence[Ratio | None], margin: float = MARGIN, family: int |
     interval is above or below 1. Otherwise, or without an interval: ``inconclusive``.
     """
     size = family or max(len(ratios), 1)
-    return [_decide(None if each is None else each.at(1 - (1 - each.confidence) / size), margin) for each in ratios]
+    return [_decide(None if ratio is None else ratio.at(1 - (1 - ratio.confidence) / size), margin) for ratio in ratios]
 
 
 def _decide(ratio: Ratio | None, margin: float) -> Decision:

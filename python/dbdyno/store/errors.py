@@ -92,10 +92,10 @@ def store_error(url: URL, error: DBAPIError) -> StoreError:
 
 
 def _hint_of_sqlite(text: str) -> str:
-    return next((hint for words, hint in _OF_SQLITE if any(each in text.lower() for each in words)), _USUAL)
+    return next((hint for words, hint in _OF_SQLITE if any(word in text.lower() for word in words)), _USUAL)
 
 
 def _hint_of_postgresql(text: str, state: str | None) -> str:
     if state is None:
-        state = next((code for words, code in _OF_CONNECTING if any(each in text for each in words)), "")
+        state = next((code for words, code in _OF_CONNECTING if any(word in text for word in words)), "")
     return _OF_POSTGRESQL.get(state) or _OF_POSTGRESQL.get(state[:2]) or _USUAL

@@ -246,12 +246,12 @@ def _send_unsent_runs(store: Store, report: Callable[[str], None]) -> None:
         with contextlib.suppress(DbdynoError), closing(open_store(str(path), make=False)) as copy:
             runs = copy.runs() if copy.destination() == store.place else []
             # The process of a running run sends it itself.
-            if not runs or any(each.status == "running" for each in runs):
+            if not runs or any(run.status == "running" for run in runs):
                 continue
-            copied = [copy_run(copy, store, each.id) for each in runs]
-            if any(each.outcome == "not copied" for each in copied):
+            copied = [copy_run(copy, store, run.id) for run in runs]
+            if any(copy_result.outcome == "not copied" for copy_result in copied):
                 continue
-            for each in copied:
-                if each.trials:
-                    report(f"store {store.place}: copied run {each.run}, which was stored on this machine")
+            for copy_result in copied:
+                if copy_result.trials:
+                    report(f"store {store.place}: copied run {copy_result.run}, which was stored on this machine")
             _remove(copy)

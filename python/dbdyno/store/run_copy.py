@@ -50,7 +50,7 @@ def copy_runs(source: Store, target: Store, names: Sequence[str] = ()) -> Iterat
     are copied as well. Raises InputError for an unknown name before it copies anything, and StoreError if a store
     can't be read or written.
     """
-    ids = [source.run(name).id for name in names] or [each.id for each in reversed(source.runs())]
+    ids = [source.run(name).id for name in names] or [run.id for run in reversed(source.runs())]
     for each in dict.fromkeys(ids):
         yield copy_run(source, target, each)
     if not names:
@@ -119,7 +119,7 @@ def _trial_keys(connection: Connection, run_id: str) -> list[tuple[Any, ...]]:
 
 def _trials_from(store: Store, connection: Connection, run_id: str, first: int) -> Iterator[dict[str, Any]]:
     """Yield the trials of a run without their ids, beginning with number ``first`` (from 0)."""
-    columns = [each for each in TRIALS.c if each.name != "id"]
+    columns = [column for column in TRIALS.c if column.name != "id"]
     query = select(*columns).where(TRIALS.c.run_id == run_id).order_by(TRIALS.c.id).offset(first)
     with store.errors():
         found = connection.execution_options(stream_results=True, yield_per=_BATCH_SIZE).execute(query)

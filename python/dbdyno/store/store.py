@@ -251,7 +251,7 @@ class Store:
             running = [check_row(row) for row in connection.execute(unfinished).mappings()]
             killed = {row["id"] for row in running if is_gone(row["options"].get("process"))}
             found = [RunSummary(**check_row(row)) for row in connection.execute(query).mappings()]
-        return [replace(each, status="interrupted") if each.id in killed else each for each in found]
+        return [replace(run, status="interrupted") if run.id in killed else run for run in found]
 
     def run(self, name: str) -> RunRecord:
         """Return a run by its id, a prefix of its id, the part after the date, or ``last``.
@@ -286,7 +286,7 @@ class Store:
 
         If ``intervals`` is false, their ``intervals`` are empty; reading them takes most of the time.
         """
-        columns = [each for each in _TRIAL if intervals or each.name != "intervals"]
+        columns = [column for column in _TRIAL if intervals or column.name != "intervals"]
         query = select(*columns).where(TRIALS.c.run_id == run_id).order_by(TRIALS.c.id)
         if cell is not None:
             query = query.where(TRIALS.c.cell == cell)
@@ -381,5 +381,5 @@ def _update_summarized(run_id: str) -> Update:
 
 
 # The columns of the records; their names are the names of the fields.
-_RUN = [RUNS.c[each.name] for each in fields(RunRecord)]
-_TRIAL = [TRIALS.c[each.name] for each in fields(TrialRecord)]
+_RUN = [RUNS.c[field.name] for field in fields(RunRecord)]
+_TRIAL = [TRIALS.c[field.name] for field in fields(TrialRecord)]

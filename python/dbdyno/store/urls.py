@@ -77,7 +77,7 @@ def display_name(url: URL) -> str:
 def mask_passwords(text: str, url: URL) -> str:
     """Mask the passwords of a URL in a message of a driver or a server."""
     values = [url.password, *(value for key, value in url.query.items() if is_secret(key))]
-    for each in values:
-        if each:
-            text = text.replace(str(each), MASK)
+    for value in values:
+        if value:
+            text = text.replace(str(value), MASK)
     return text

@@ -69,7 +69,7 @@ def _is_seed(value: object) -> bool:
 
 def _is_list(name: str) -> Callable[[object], bool]:
     inner = dict if name in _OF_OBJECTS else str
-    return lambda value: isinstance(value, list) and all(isinstance(each, inner) for each in value)
+    return lambda value: isinstance(value, list) and all(isinstance(item, inner) for item in value)
 
 
 def _check_of(column: Column[Any]) -> Callable[[object], bool]:

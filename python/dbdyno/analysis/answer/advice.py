@@ -94,33 +94,33 @@ def advise(
         if not taken and ranking.best is not ranking.first:
             # A combination may gain even if none of its levels does so alone.
             best = _of_configuration(ranking.best, ranking)
-            taken, rest = [best], [each for each in rest if not each.levels.items() <= best.levels.items()]
+            taken, rest = [best], [choice for choice in rest if not choice.levels.items() <= best.levels.items()]
     else:
         taken, rest = _by_configurations(ranking)
-    rows = [_row("take", each, apply) for each in taken]
+    rows = [_row("take", choice, apply) for choice in taken]
     levels: dict[str, Any] = {}
-    for each in reversed(taken):
-        levels |= each.levels
-    maybe = [each for each in rest if each.gains and each.price]
-    left = [each for each in rest if each not in maybe]
-    open_ones = [each for each in left if _is_open(each)]
-    skipped = [each for each in left if each not in open_ones]
-    rows += [_row("maybe", each, apply) for each in maybe]
+    for choice in reversed(taken):
+        levels |= choice.levels
+    maybe = [choice for choice in rest if choice.gains and choice.price]
+    left = [choice for choice in rest if choice not in maybe]
+    open_ones = [choice for choice in left if _is_open(choice)]
+    skipped = [choice for choice in left if choice not in open_ones]
+    rows += [_row("maybe", choice, apply) for choice in maybe]
     rows += _skipped(skipped)
     if open_ones:
         first = open_ones[0]
         alone = len(open_ones) == 1
-        most = max(each.most for each in open_ones)
+        most = max(choice.most for choice in open_ones)
         effect = _ratio(first) if alone else f"at most {times(most)}x" if most < UNKNOWN else "too noisy to tell"
         rows.append(_named_row("open", open_ones, effect, settle(open_ones)))
     return Advised(rows, levels)
 
 
-def _is_open(each: Choice) -> bool:
+def _is_open(choice: Choice) -> bool:
     """Whether the result is inconclusive and a gain worth measuring is still possible."""
-    if each.gains or each.verdict != "inconclusive":
+    if choice.gains or choice.verdict != "inconclusive":
         return False
-    return each.ratio is not None and each.most > _SMALL_GAIN
+    return choice.ratio is not None and choice.most > _SMALL_GAIN
 
 
 def _by_effects(
@@ -133,15 +133,15 @@ def _by_effects(
     """
     by_id = {cell.id: cell for cell in cells}
     base = dict(ranking.first.levels)
-    whole = [each for each in effects if not each.at]
+    whole = [effect for effect in effects if not effect.at]
     taken: list[Choice] = []
-    open_factors = list(dict.fromkeys(each.factor for each in whole))
+    open_factors = list(dict.fromkeys(effect.factor for effect in whole))
 
-    def choice(each: Effect) -> Choice:
-        return _choice(each, effects, by_id, base, systems=systems, price_of=ranking.price)
+    def choice(effect: Effect) -> Choice:
+        return _choice(effect, effects, by_id, base, systems=systems, price_of=ranking.price)
 
     while open_factors:
-        choices = [choice(each) for each in whole if each.factor in open_factors]
+        choices = [choice(effect) for effect in whole if effect.factor in open_factors]
         free = [each for each in choices if each.gains and not each.price]
         if not free:
             return taken, choices + _left_behind(whole, taken, choice)
@@ -157,11 +157,11 @@ def _left_behind(
 ) -> list[Choice]:
     """Return levels that gain more than the level taken for the same factor but have a price."""
     made = []
-    for each in whole:
-        best = next((one for one in taken if each.factor in one.levels), None)
-        if best is None or best.levels[each.factor] == each.level:
+    for effect in whole:
+        best = next((one for one in taken if effect.factor in one.levels), None)
+        if best is None or best.levels[effect.factor] == effect.level:
             continue
-        choice = choice_of(each)
+        choice = choice_of(effect)
         if choice.price and (choice.ratio or 0.0) > (best.ratio or 0.0):
             made.append(choice)
     return made
@@ -219,21 +219,23 @@ def _by_configurations(ranking: Ranking) -> tuple[list[Choice], list[Choice]]:
     """Return the best configuration with those that do not differ from it measurably, and the other ones."""
     first, best = ranking.first, ranking.best
     choices = {
-        each.name: _of_configuration(each, ranking) for each in ranking.configurations[1:] if not each.not_ranked
+        configuration.name: _of_configuration(configuration, ranking)
+        for configuration in ranking.configurations[1:]
+        if not configuration.not_ranked
     }
     if best is first:
         cures = [each for each in choices.values() if each.cures]
         return cures[:1], [each for each in choices.values() if each not in cures[:1]]
     taken = [choices.pop(best.name)]
     rest = []
-    for each in ranking.configurations[1:]:
-        choice = choices.get(each.name)
+    for configuration in ranking.configurations[1:]:
+        choice = choices.get(configuration.name)
         if choice is None:
             continue
-        if each.price and behind(each, best):
+        if configuration.price and behind(configuration, best):
             choice = replace(choice, verdict="slower", price=(), gain=(), slower_than=best.name)
-        elif not each.price and each.faster:
-            if not behind(each, best):
+        elif not configuration.price and configuration.faster:
+            if not behind(configuration, best):
                 taken.append(replace(choice, price=(f"no price; no measurable difference from {best.name}",)))
                 continue
             choice = replace(choice, verdict="slower", gain=(), slower_than=best.name)
@@ -241,38 +243,40 @@ def _by_configurations(ranking: Ranking) -> tuple[list[Choice], list[Choice]]:
     return taken, rest
 
 
-def _of_configuration(each: Configuration, ranking: Ranking) -> Choice:
-    ratio, decision = each.against, each.decision
+def _of_configuration(configuration: Configuration, ranking: Ranking) -> Choice:
+    ratio, decision = configuration.against, configuration.decision
     changed = {
-        name: level for (name, level), (_, old) in zip(each.levels, ranking.first.levels, strict=True) if level != old
+        name: level
+        for (name, level), (_, old) in zip(configuration.levels, ranking.first.levels, strict=True)
+        if level != old
     }
-    shared = [load for load in ranking.first.cells if load in each.cells]
+    shared = [load for load in ranking.first.cells if load in configuration.cells]
     return Choice(
         changed,
-        each.name,
-        [(ranking.first.cells[load], each.cells[load]) for load in shared],
+        configuration.name,
+        [(ranking.first.cells[load], configuration.cells[load]) for load in shared],
         None if ratio is None else ratio.mean,
         None if ratio is None else ratio.ends,
         "inconclusive" if decision is None else decision.verdict,
         None if decision is None else decision.more_rounds,
-        each.price,
-        each.gain,
+        configuration.price,
+        configuration.gain,
     )
 
 
-def _row(action: Any, each: Choice, apply: Callable[[Cell, Cell], Sequence[str]]) -> Advice:
-    statements = {line for a, b in each.pairs[:1] for line in apply(a, b)}
-    change = statements.pop().rstrip(";") if len(statements) == 1 else each.name
-    gains = sorted(each.gain, key=lambda one: not one.startswith("failures"))
-    faster = [_ratio(each)] if each.verdict == "faster" else []
-    effects = [*gains[:1], *faster, *gains[1:]] if each.cures else [*faster, *gains]
-    slower = [f"rate {_ratio(each)}"] if effects and each.verdict == "slower" else []
+def _row(action: Any, choice: Choice, apply: Callable[[Cell, Cell], Sequence[str]]) -> Advice:
+    statements = {line for a, b in choice.pairs[:1] for line in apply(a, b)}
+    change = statements.pop().rstrip(";") if len(statements) == 1 else choice.name
+    gains = sorted(choice.gain, key=lambda one: not one.startswith("failures"))
+    faster = [_ratio(choice)] if choice.verdict == "faster" else []
+    effects = [*gains[:1], *faster, *gains[1:]] if choice.cures else [*faster, *gains]
+    slower = [f"rate {_ratio(choice)}"] if effects and choice.verdict == "slower" else []
     return Advice(
         action=action,
         change=change,
-        levels=dict(each.levels),
-        effect=", ".join(effects) or _ratio(each),
-        price=", ".join([*each.price, *slower]) or "no price",
+        levels=dict(choice.levels),
+        effect=", ".join(effects) or _ratio(choice),
+        price=", ".join([*choice.price, *slower]) or "no price",
     )
 
 
@@ -280,9 +284,9 @@ def _skipped(skipped: Sequence[Choice]) -> list[Advice]:
     """Make one row for the choices without a gain, with the largest gain that is not excluded."""
     if not skipped:
         return []
-    most = max((each.most for each in skipped if each.verdict != "slower"), default=None)
+    most = max((choice.most for choice in skipped if choice.verdict != "slower"), default=None)
     if most is None:
-        than = {each.slower_than for each in skipped}
+        than = {choice.slower_than for choice in skipped}
         effect = _ratio(skipped[0]) if len(skipped) == 1 else "slower"
         return [
             _named_row("skip", skipped, f"slower than {than.pop()}" if than != {""} and len(than) == 1 else effect, "")
@@ -292,10 +296,10 @@ def _skipped(skipped: Sequence[Choice]) -> list[Advice]:
 
 def _named_row(action: Any, choices: Sequence[Choice], effect: str, price: str) -> Advice:
     alone = len(choices) == 1
-    names = [each.name for each in choices]
-    if len({name for each in choices for name in each.levels}) == len(choices) and not alone:
+    names = [choice.name for choice in choices]
+    if len({name for choice in choices for name in choice.levels}) == len(choices) and not alone:
         # One level of each factor: the factors' names are enough.
-        names = [next(iter(each.levels)) if "=" in each.name else each.name for each in choices]
+        names = [next(iter(choice.levels)) if "=" in choice.name else choice.name for choice in choices]
     return Advice(
         action=action,
         change=shortened_list(names),
@@ -305,7 +309,7 @@ def _named_row(action: Any, choices: Sequence[Choice], effect: str, price: str) 
     )
 
 
-def _ratio(each: Choice) -> str:
-    if each.ratio is None:
+def _ratio(choice: Choice) -> str:
+    if choice.ratio is None:
         return ""
-    return factor_words(each.ratio, each.ci95) + (" on average" if each.pooled else "")
+    return factor_words(choice.ratio, choice.ci95) + (" on average" if choice.pooled else "")

@@ -59,7 +59,7 @@ def build_answer(
     if not measured:
         return _text_answer([], systems)
     if screening:
-        own = [each for each in effects if each.role == "choice" and not each.at and each.metric != ANSWERS]
+        own = [effect for effect in effects if effect.role == "choice" and not effect.at and effect.metric != ANSWERS]
         return _text_answer(words.screening_words(own, screening, systems, _whole(experiment, own)), systems)
     factors = {name: list(levels) for name, levels in part(design, "factors").items() if isinstance(levels, list)}
     claims = judged_claims(run.definition, measured, factors, systems, findings, criteria)
@@ -100,18 +100,18 @@ def build_answer(
         text += decision.describe_leaders(ranking, systems)
     if not claims and len(engines) == 1:
         text += decision.describe_problems(list(ranking.first.cells.values())[-1], ranking.first.name, findings)
-    others = [each for each in ranking.configurations[1:] if each is not ranking.set_aside]
+    others = [configuration for configuration in ranking.configurations[1:] if configuration is not ranking.set_aside]
     decided = decision.describe_decision(ranking, best, advised.rows, criteria.margin)
     # With several loads, the sentences above already report what is not settled.
     if others and len(engines) == 1 and not (compared and decided.startswith("Not settled")):
         text.append(decided)
     # Don't recommend an engine: that choice depends on more than performance.
-    rows = [each for each in advised.rows if len(engines) == 1 or each.action == "open" or _is_setting(each)]
+    rows = [advice for advice in advised.rows if len(engines) == 1 or advice.action == "open" or _is_setting(advice)]
     return Answer(
         text=[*claims, *text][: 4 if claims else None] + missing,
         systems=systems,
         advice=rows,
-        configurations=[_reported(each) for each in ranking.configurations],
+        configurations=[_reported(configuration) for configuration in ranking.configurations],
         recommended=_recommended(
             ranking, best, advised.rows, margin=criteria.margin, design=design, experiment=experiment
         ),
@@ -126,13 +126,15 @@ def _is_setting(row: Advice) -> bool:
 def _best(ranking: Ranking, takes: Mapping[str, Any]) -> Configuration:
     """Return the configuration with all levels to take if it was measured and has no price, otherwise the first one."""
     wanted = {**dict(ranking.first.levels), **takes}
-    return next((each for each in ranking.free if dict(each.levels) == wanted), ranking.first)
+    return next(
+        (configuration for configuration in ranking.free if dict(configuration.levels) == wanted), ranking.first
+    )
 
 
 def _settling(choices: Sequence[Choice], cells: Sequence[Cell], command: Sequence[str]) -> str:
     """Return the command that would probably settle open choices, and its duration."""
     rounds = max(len(cell.rounds) for cell in cells)
-    known = [each.more_rounds for each in choices if each.more_rounds]
+    known = [choice.more_rounds for choice in choices if choice.more_rounds]
     if not known and rounds > 1:
         return "1,000 more rounds would not settle it"
     wanted = rounds + max(known, default=_FIRST_ROUNDS - rounds)
@@ -177,7 +179,7 @@ def without_options(command: Iterable[str], options: Container[str]) -> list[str
 
 
 def _seconds(cell: Cell) -> list[float]:
-    return [seconds for each in cell.rounds if (seconds := number(each.durations, "total_s")) is not None]
+    return [seconds for round_ in cell.rounds if (seconds := number(round_.durations, "total_s")) is not None]
 
 
 def text_answer(sentences: list[str], cells: Sequence[Cell]) -> Answer:
@@ -210,11 +212,13 @@ def _whole(experiment: str, effects: Sequence[Effect]) -> str:
     ``effects``: effects of the choices on throughput.
     """
     command = ["dbdyno", "run", quote(experiment)]
-    for factor in dict.fromkeys(each.factor for each in effects):
-        own = [each for each in effects if each.factor == factor]
+    for factor in dict.fromkeys(effect.factor for effect in effects):
+        own = [effect for effect in effects if effect.factor == factor]
         # Include the best inconclusive level too; otherwise keep the factor at its first level.
-        ahead = [each for each in own if each.verdict in ("faster", "inconclusive") and (each.ratio or 0.0) > _AHEAD]
-        levels = [own[0].against, *([max(ahead, key=lambda each: each.ratio or 0.0).level] if ahead else [])]
+        ahead = [
+            effect for effect in own if effect.verdict in ("faster", "inconclusive") and (effect.ratio or 0.0) > _AHEAD
+        ]
+        levels = [own[0].against, *([max(ahead, key=lambda effect: effect.ratio or 0.0).level] if ahead else [])]
         if factor == SYSTEM:
             command += [word for level in levels for word in ("--system", quote(str(level)))]
         else:
@@ -222,21 +226,21 @@ def _whole(experiment: str, effects: Sequence[Effect]) -> str:
     return " ".join(command)
 
 
-def _reported(each: Configuration) -> ReportedConfiguration:
-    ratio, cells = each.against, list(each.cells.values())
+def _reported(configuration: Configuration) -> ReportedConfiguration:
+    ratio, cells = configuration.against, list(configuration.cells.values())
     classes = [class_of(cell) for cell in cells]
     return ReportedConfiguration(
-        name=each.name,
-        levels=dict(each.levels),
+        name=configuration.name,
+        levels=dict(configuration.levels),
         cells=[cell.id for cell in cells],
         ratio=None if ratio is None else ratio.mean,
         ci95=None if ratio is None else ratio.ends,
-        verdict=None if each.decision is None or each.not_ranked else each.decision.verdict,
+        verdict=None if configuration.decision is None or configuration.not_ranked else configuration.decision.verdict,
         durability=classes[0] if len(set(classes)) == 1 else None,
         failed=fmean(failing(cell) for cell in cells),
-        price=each.price,
-        gain=each.gain,
-        not_ranked=each.not_ranked,
+        price=configuration.price,
+        gain=configuration.gain,
+        not_ranked=configuration.not_ranked,
         at=[
             LoadComparison(
                 load=dict(standing.load),
@@ -245,7 +249,7 @@ def _reported(each: Configuration) -> ReportedConfiguration:
                 verdict=standing.decision.verdict,
                 metric=standing.metric,
             )
-            for standing in each.at
+            for standing in configuration.at
         ],
     )
 
@@ -262,12 +266,12 @@ def _recommended(
     """Return the configuration to use; None if choices are still open or need to be combined."""
     before = ranking.first if ranking.set_aside is None else ranking.set_aside
     if best is before:
-        if any(each.action in ("take", "open") for each in rows):
+        if any(advice.action in ("take", "open") for advice in rows):
             return None
         why = decision.explain_keeping(ranking, margin)
         return RecommendedConfiguration(configuration=best.name, why=why, changes={}, price=[], apply=[], command="")
     changed = {name: level for (name, level), (_, old) in zip(best.levels, before.levels, strict=True) if level != old}
-    of_best, of_before = (next(iter(each.cells.values())) for each in (best, before))
+    of_best, of_before = (next(iter(configuration.cells.values())) for configuration in (best, before))
     return RecommendedConfiguration(
         configuration=best.name,
         why=decision.describe_gain(ranking, best),
@@ -280,14 +284,14 @@ def _recommended(
 
 def _lines(design: JsonObject, best: Cell, first: Cell) -> list[str]:
     """Return the engine's statements that create the missing indexes and change the settings that differ."""
-    planned = {text(each, "id"): each for each in objects(design.get("cells"))}
+    planned = {text(cell, "id"): cell for cell in objects(design.get("cells"))}
     of_best, of_first = (planned.get(cell.id, {}) for cell in (best, first))
     engine = text(part(of_best, "system"), "engine")
     if engine is None or engine != text(part(of_first, "system"), "engine"):
         return []
     new, old = part(of_best, "asked"), part(of_first, "asked")
     differing = {name: str(value) for name, value in new.items() if old.get(name) != value}
-    made = [each for each in texts(of_best.get("makes")) if each not in texts(of_first.get("makes"))]
+    made = [change for change in texts(of_best.get("makes")) if change not in texts(of_first.get("makes"))]
     indexes = [f"{each};" for each in made if _INDEX.match(each)]
     return [*indexes, *(known_engine(engine).applying(differing) if differing else ())]
 

@@ -48,7 +48,7 @@ def judged_claims(
         results, made = made[: len(own)], made[len(own) :]
         says, kind = text(claim, "says") or "", text(claim, "finding")
         if kind is not None:
-            texts = [shorten(each.text, _FINDING, placeholder=" …") for each in findings if each.kind == kind]
+            texts = [shorten(finding.text, _FINDING, placeholder=" …") for finding in findings if finding.kind == kind]
             said += [f"Confirmed: {says}. {each}" for each in texts[:1]]
             continue
         if not own:
@@ -58,13 +58,18 @@ def judged_claims(
             verdicts = [_failures_verdict(a, b, expect) for a, b in own]
             figures = [failures_words(failing(a), failing(b)) for a, b in own]
         else:
-            verdicts = [_verdict(each.ratio, each.ci95, each.verdict, expect) for each in results]
-            figures = [_figures(a, b, each.ratio, each.ci95) for (a, b), each in zip(own, results, strict=True)]
+            verdicts = [
+                _verdict(comparison.ratio, comparison.ci95, comparison.verdict, expect) for comparison in results
+            ]
+            figures = [
+                _figures(a, b, comparison.ratio, comparison.ci95)
+                for (a, b), comparison in zip(own, results, strict=True)
+            ]
         if len(own) > 1:
             names = [_where(b, claim, own, systems) for _, b in own]
             figures = [f"{name} {each}" for name, each in zip(names, figures, strict=True)]
         verdict = "refuted" if "refuted" in verdicts else "open" if "open" in verdicts else "confirmed"
-        shown = sorted(zip(verdicts, figures, strict=True), key=lambda each: each[0] != verdict)[:_PAIRS]
+        shown = sorted(zip(verdicts, figures, strict=True), key=lambda pair: pair[0] != verdict)[:_PAIRS]
         rest = len(own) - len(shown)
         more = f"; {rest} more" if rest else ""
         said.append(f"{_WORDS[verdict]} {says}: {'; '.join(each for _, each in shown)}{more}.")
@@ -82,7 +87,7 @@ def _pairs(claim: JsonObject, cells: Sequence[Cell], factors: Mapping[str, Seque
         if not _has(b, after):
             continue
         wanted = {**b.factors, **before}
-        a = next((each for each in cells if each.factors == wanted), None)
+        a = next((cell for cell in cells if cell.factors == wanted), None)
         if a is not None and a is not b and a.throughput.mean is not None and b.throughput.mean is not None:
             found.append((a, b))
     return found
@@ -92,7 +97,9 @@ def _levels(levels: JsonObject, cells: Sequence[Cell], factors: Mapping[str, Seq
     """Replace `first` and `last` with the first and last measured level."""
     made = {}
     for name, level in levels.items():
-        measured = [each for each in factors.get(name, ()) if any(cell.factors.get(name) == each for cell in cells)]
+        measured = [
+            factor for factor in factors.get(name, ()) if any(cell.factors.get(name) == factor for cell in cells)
+        ]
         made[name] = level
         if level in ("first", "last") and level not in measured:
             if len(measured) <= 1:

@@ -92,7 +92,11 @@ class Ranking:
     @property
     def free(self) -> list[Configuration]:
         """The ranked configurations without a price, including the first one."""
-        return [each for each in self.configurations if not each.price and not each.not_ranked]
+        return [
+            configuration
+            for configuration in self.configurations
+            if not configuration.price and not configuration.not_ranked
+        ]
 
     @property
     def best(self) -> Configuration:
@@ -100,12 +104,14 @@ class Ranking:
 
         A configuration without failures is preferred if it is not measurably slower than the fastest one.
         """
-        shown = [each for each in self.free if each.faster]
+        shown = [configuration for configuration in self.free if configuration.faster]
         if not shown:
             return self.first
-        fastest = max(shown, key=lambda each: each.factor)
-        clean = [each for each in shown if not each.failed and not behind(each, fastest)]
-        return max(clean, key=lambda each: each.factor) if clean else fastest
+        fastest = max(shown, key=lambda configuration: configuration.factor)
+        clean = [
+            configuration for configuration in shown if not configuration.failed and not behind(configuration, fastest)
+        ]
+        return max(clean, key=lambda configuration: configuration.factor) if clean else fastest
 
 
 def rank(
@@ -126,25 +132,27 @@ def rank(
     for cell in measured:
         found[_levels(cell, choices)].cells.setdefault(_levels(cell, loads), cell)
     of_run = next(iter(found.values()))
-    first = next((each for each in found.values() if not each.fails_mostly), of_run)
-    others = [each for each in found.values() if each is not first]
+    first = next((configuration for configuration in found.values() if not configuration.fails_mostly), of_run)
+    others = [configuration for configuration in found.values() if configuration is not first]
     noises = {metric: noise_of_cells(measured, metric) for metric in ("throughput", ANSWERS)}
     price = partial(price_of, confidence=1 - (1 - confidence) / max(criteria.family, 1), noise=noises[ANSWERS])
-    for each in others:
-        _compare_with_first(first, each, confidence, noises)
-        if not each.not_ranked:
-            shared = [(cell, each.cells[load]) for load, cell in first.cells.items() if load in each.cells]
-            each.price, each.gain = price(shared)
+    for configuration in others:
+        _compare_with_first(first, configuration, confidence, noises)
+        if not configuration.not_ranked:
+            shared = [
+                (cell, configuration.cells[load]) for load, cell in first.cells.items() if load in configuration.cells
+            ]
+            configuration.price, configuration.gain = price(shared)
     _decide(others, criteria.margin, criteria.family)
-    metrics = [standing.metric for each in others for standing in each.at]
+    metrics = [standing.metric for configuration in others for standing in configuration.at]
     metric = max(set(metrics), key=metrics.count) if metrics else "throughput"
     known_loads = list(dict.fromkeys(_levels(cell, loads) for cell in measured))
     return Ranking([first, *others], known_loads, metric, price, None if first is of_run else of_run)
 
 
-def behind(each: Configuration, best: Configuration) -> bool:
+def behind(configuration: Configuration, best: Configuration) -> bool:
     """Whether a configuration is measurably slower than ``best``: its interval ends below the other one."""
-    return is_below(each.against, best.against)
+    return is_below(configuration.against, best.against)
 
 
 def is_below(a: Ratio | None, b: Ratio | None) -> bool:
@@ -190,12 +198,12 @@ _OPEN = Decision(None, "inconclusive", None, None)
 
 def _decide(configurations: Sequence[Configuration], margin: float, family: int) -> None:
     """Set the verdict of each configuration over all loads and at each load."""
-    for each, decision in zip(
+    for configuration, decision in zip(
         configurations, decide([each.against for each in configurations], margin, family), strict=True
     ):
-        each.decision, each.against = decision, decision.ratio
-        decisions = decide([standing.ratio for standing in each.at], margin, family)
-        each.at = [
+        configuration.decision, configuration.against = decision, decision.ratio
+        decisions = decide([standing.ratio for standing in configuration.at], margin, family)
+        configuration.at = [
             replace(standing, ratio=decided.ratio, decision=decided)
-            for standing, decided in zip(each.at, decisions, strict=True)
+            for standing, decided in zip(configuration.at, decisions, strict=True)
         ]

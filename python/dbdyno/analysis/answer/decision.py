@@ -54,9 +54,9 @@ def describe_problems(cell: Cell, name: str, findings: Sequence[Finding]) -> lis
         found = cell.bottleneck
         cause = f"; bottleneck: {found.resource}" if found is not None and found.resource != "unclear" else ""
         said.append(f"{_with(name)}, {' and '.join(parts)}{cause}.")
-    own = [each for each in findings if cell.id in each.cells]
-    urgent = [each for kind in _URGENT for each in own if kind in (each.kind, each.evidence.get("warning"))]
-    return said + [each.text for each in urgent[:1]]
+    own = [finding for finding in findings if cell.id in finding.cells]
+    urgent = [finding for kind in _URGENT for finding in own if kind in (finding.kind, finding.evidence.get("warning"))]
+    return said + [finding.text for finding in urgent[:1]]
 
 
 def _with(name: str) -> str:
@@ -67,10 +67,10 @@ def _message(cell: Cell) -> str:
     """Return the message of the most frequent failure."""
     counts: dict[str, int] = {}
     messages: dict[str, str] = {}
-    for each in done(cell):
-        for kind, count in each.failed.items():
+    for round_ in done(cell):
+        for kind, count in round_.failed.items():
             counts[kind] = counts.get(kind, 0) + count
-        messages |= each.failures
+        messages |= round_.failures
     most = max(counts, key=lambda kind: counts[kind], default="")
     return textwrap.shorten(messages.get(most, most), _MESSAGE, placeholder=" …")
 
@@ -91,7 +91,7 @@ def describe_leaders(ranking: Ranking, systems: Mapping[str, str]) -> list[str]:
     # The highest load comes first.
     for group in reversed(groups[-3:]):
         load, ranked, best, rivals, metric = group[-1]
-        values = [(each.name, _value(each.cells[load], metric)) for each in ranked]
+        values = [(configuration.name, _value(configuration.cells[load], metric)) for configuration in ranked]
         unit = _unit(ranked[0], load, metric)
         by_name = dict(values)
         others = [f"{name} {value}" for name, value in values if name != best.name][:_MOST_NAMES]
@@ -107,7 +107,7 @@ def describe_leaders(ranking: Ranking, systems: Mapping[str, str]) -> list[str]:
             figures = ", ".join(f"{name} {value}" for name, value in values[:_MOST_NAMES])
             text = f"No measurable difference{_of(metric)}: {figures}{unit}"
         elif rivals:
-            close = listed([each.name for each in rivals])
+            close = listed([rival.name for rival in rivals])
             text = f"{best.name} {_leads(metric)} ({by_name[best.name]}{unit}), "
             text += f"with no measurable difference from {close}: {', '.join(others)}"
         else:
@@ -121,7 +121,7 @@ def _shortest_p99(ranking: Ranking) -> list[str]:
     ranked, best, _, metric = _leaders(ranking, ranking.loads[-1])
     if metric != "throughput" or len(ranked) <= 1:
         return []
-    cells = {each.name: each.cells[ranking.loads[-1]] for each in ranked}
+    cells = {configuration.name: configuration.cells[ranking.loads[-1]] for configuration in ranked}
     rounds = {name: list(values_by_block(cell, ANSWERS).values()) for name, cell in cells.items()}
     if not all(rounds.values()) or any(lower_bounds(cell, ANSWERS) for cell in cells.values()):
         return []
@@ -152,7 +152,7 @@ def _two(
 ) -> str:
     """Compare two ranked configurations, with the ratio that the verdict is based on."""
     standing = _standing(_other(ranking, ranked), load)
-    behind = next(each for each in ranked if each is not best)
+    behind = next(configuration for configuration in ranked if configuration is not best)
     how = _times(ranking, ranked, load, best)
     unit = _unit(best, load, metric)
     figures = f"{values[best.name]} against {values[behind.name]}{unit}" + (f" ({how})" if how else "")
@@ -165,7 +165,7 @@ def _two(
 
 def _other(ranking: Ranking, ranked: Sequence[Configuration]) -> Configuration:
     """Return the configuration that is compared with the first one."""
-    return next(each for each in ranked if each is not ranking.first)
+    return next(configuration for configuration in ranked if configuration is not ranking.first)
 
 
 def _times(ranking: Ranking, ranked: Sequence[Configuration], load: Levels, best: Configuration) -> str:
@@ -208,20 +208,30 @@ def _leaders(ranking: Ranking, load: Levels) -> tuple[list[Configuration], Confi
     first = ranking.first
     if load not in first.cells:
         return [], first, [], ranking.metric
-    ranked = [each for each in ranking.configurations if load in each.cells and not each.not_ranked]
-    standings = {each.name: _standing(each, load) for each in ranked}
+    ranked = [
+        configuration
+        for configuration in ranking.configurations
+        if load in configuration.cells and not configuration.not_ranked
+    ]
+    standings = {configuration.name: _standing(configuration, load) for configuration in ranked}
     metric = next((each.metric for each in standings.values() if each is not None), ranking.metric)
 
-    def factor(each: Configuration) -> float:
-        standing = standings[each.name]
-        return 1.0 if each is first else 0.0 if standing is None or standing.ratio is None else standing.ratio.mean
+    def factor(configuration: Configuration) -> float:
+        standing = standings[configuration.name]
+        return (
+            1.0
+            if configuration is first
+            else 0.0
+            if standing is None or standing.ratio is None
+            else standing.ratio.mean
+        )
 
     ranked.sort(key=factor, reverse=True)
     best = ranked[0]
     rivals = [
-        each
-        for each in ranked[1:]
-        if not _is_ahead(standings[best.name], standings[each.name], best is first, each is first)
+        configuration
+        for configuration in ranked[1:]
+        if not _is_ahead(standings[best.name], standings[configuration.name], best is first, configuration is first)
     ]
     return ranked, best, rivals, metric
 
@@ -235,8 +245,8 @@ def _is_ahead(best: Standing | None, other: Standing | None, best_first: bool, o
     return best is not None and other is not None and is_below(other.ratio, best.ratio)
 
 
-def _standing(each: Configuration, load: Levels) -> Standing | None:
-    return next((standing for standing in each.at if standing.load == load), None)
+def _standing(configuration: Configuration, load: Levels) -> Standing | None:
+    return next((standing for standing in configuration.at if standing.load == load), None)
 
 
 def _value(cell: Cell, metric: str) -> str:
@@ -250,7 +260,11 @@ def _value(cell: Cell, metric: str) -> str:
 def _served(ranking: Ranking, systems: Mapping[str, str]) -> list[str]:
     """Name the configurations that serve the highest offered rate; empty for closed loops."""
     load = ranking.loads[-1]
-    cells = [(each.name, each.cells[load]) for each in ranking.configurations if load in each.cells]
+    cells = [
+        (configuration.name, configuration.cells[load])
+        for configuration in ranking.configurations
+        if load in configuration.cells
+    ]
     offered = [rate for _, cell in cells if (rate := offered_rate(cell)) is not None]
     if len(offered) < len(cells) or len(cells) <= 1:
         return []
@@ -268,14 +282,16 @@ def _served(ranking: Ranking, systems: Mapping[str, str]) -> list[str]:
 def _apart(ranking: Ranking) -> list[str]:
     """Write why configurations are not ranked, and the prices of the others."""
     others = ranking.configurations[1:]
-    apart = [each for each in others if each.not_ranked]
+    apart = [configuration for configuration in others if configuration.not_ranked]
     said = []
     if apart:
-        names = listed([each.name for each in apart], _MOST_NAMES)
+        names = listed([configuration.name for configuration in apart], _MOST_NAMES)
         verb = "is" if len(apart) == 1 else "are"
-        reasons = "; ".join(dict.fromkeys(each.not_ranked for each in apart))
+        reasons = "; ".join(dict.fromkeys(configuration.not_ranked for configuration in apart))
         said.append(f"{names} did different work and {verb} not ranked: {reasons}.")
-    priced = [f"{each.name}: {', '.join(each.price)}" for each in others if each.price]
+    priced = [
+        f"{configuration.name}: {', '.join(configuration.price)}" for configuration in others if configuration.price
+    ]
     return said + ([f"Price compared with {ranking.first.name}: {'; '.join(priced[:2])}."] if priced else [])
 
 
@@ -285,14 +301,14 @@ def describe_decision(ranking: Ranking, best: Configuration, rows: Sequence[Advi
     before = ranking.set_aside or first
     if best is not before:
         return f"Take {best.name}: {describe_gain(ranking, best)}."
-    apart = [each for each in ranking.configurations[1:] if each.not_ranked]
+    apart = [configuration for configuration in ranking.configurations[1:] if configuration.not_ranked]
     if apart and len(ranking.free) <= 1:
         return f"{first.name} cannot be compared with {apart[0].name}: {apart[0].not_ranked}."
-    takes = [each.levels for each in rows if each.action == "take"]
+    takes = [advice.levels for advice in rows if advice.action == "take"]
     if takes:
         return f"Take the choices below; {_together(ranking, takes)}."
-    unsettled = next((each for each in rows if each.action == "open"), None)
-    priced = next((each for each in rows if each.action == "maybe"), None)
+    unsettled = next((advice for advice in rows if advice.action == "open"), None)
+    priced = next((advice for advice in rows if advice.action == "maybe"), None)
     if unsettled is not None and priced is not None:
         # A settled gain comes before an open one.
         return f"Consider {priced.change}: {priced.effect}, but {priced.price}."
@@ -306,7 +322,9 @@ def _together(ranking: Ranking, takes: Sequence[Mapping[str, Any]]) -> str:
     wanted = dict(ranking.first.levels)
     for levels in reversed(takes):
         wanted |= levels
-    found = next((each for each in ranking.configurations if dict(each.levels) == wanted), None)
+    found = next(
+        (configuration for configuration in ranking.configurations if dict(configuration.levels) == wanted), None
+    )
     if found is None:
         return "their combination was not measured"
     if found.not_ranked:
@@ -322,19 +340,19 @@ def _top(ranking: Ranking) -> str:
     """Compare the most promising inconclusive configuration with the first one; empty if all are settled."""
     load = ranking.loads[-1]
     known = [
-        each
-        for each in ranking.configurations[1:]
-        if each.decision is not None
-        and each.decision.verdict == "inconclusive"
-        and each.against is not None
-        and not each.not_ranked
-        and load in each.cells
+        configuration
+        for configuration in ranking.configurations[1:]
+        if configuration.decision is not None
+        and configuration.decision.verdict == "inconclusive"
+        and configuration.against is not None
+        and not configuration.not_ranked
+        and load in configuration.cells
         and load in ranking.first.cells
     ]
     if not known:
         return ""
-    top = max(known, key=lambda each: each.factor)
-    values = [_value(each.cells[load], ranking.metric) for each in (top, ranking.first)]
+    top = max(known, key=lambda configuration: configuration.factor)
+    values = [_value(configuration.cells[load], ranking.metric) for configuration in (top, ranking.first)]
     unit = f" {top.cells[load].throughput.unit}" if ranking.metric == "throughput" else ""
     ratio = "" if top.against is None else f" ({factor_words(top.against.mean, top.against.ends)})"
     return f"{top.name} {values[0]}, {ranking.first.name} {values[1]}{unit}{ratio}"
@@ -361,40 +379,46 @@ def describe_gain(ranking: Ranking, best: Configuration) -> str:
 def explain_keeping(ranking: Ranking, margin: float) -> str:  # noqa: PLR0911 - the first rule that applies
     """Write why the first configuration stays: it is the fastest, none differs, or the largest gain still possible."""
     first, others = ranking.first, ranking.configurations[1:]
-    free = [each for each in ranking.free if each is not first]
-    apart = [each for each in others if each.not_ranked]
+    free = [configuration for configuration in ranking.free if configuration is not first]
+    apart = [configuration for configuration in others if configuration.not_ranked]
     if not free:
         if apart:
             return f"it cannot be compared with {apart[0].name}: {apart[0].not_ranked}"
         return "every other configuration has a price"
-    verdicts = {"inconclusive" if each.decision is None else each.decision.verdict for each in free}
+    verdicts = {
+        "inconclusive" if configuration.decision is None else configuration.decision.verdict for configuration in free
+    }
     if verdicts == {"slower"}:
-        if all(_is_slower_everywhere(each, ranking) for each in others):
+        if all(_is_slower_everywhere(configuration, ranking) for configuration in others):
             words = "it is faster" if len(others) == 1 else f"it is the fastest of {len(ranking.configurations)}"
             return f"{words} ({_next(ranking, free)})"
         if len(others) == 1:
             return "it is faster over all loads"
         which = "every other ranked configuration" if apart else "every other configuration"
-        which += " without a price" if any(each.price for each in others) else ""
+        which += " without a price" if any(configuration.price for configuration in others) else ""
         return f"{which} is slower" + (" over all loads" if len(ranking.loads) > 1 else "")
     if verdicts == {"equivalent"}:
         return f"no alternative differs by more than {percent(margin)}"
-    known = [each.against.high for each in free if each.against is not None and each.against.high is not None]
+    known = [
+        configuration.against.high
+        for configuration in free
+        if configuration.against is not None and configuration.against.high is not None
+    ]
     if len(known) == len(free) and known:
         return f"no alternative is measurably faster; a gain of up to {times(max([*known, 1.0]))}x is not excluded"
     return "no alternative is measurably faster"
 
 
-def _is_slower_everywhere(each: Configuration, ranking: Ranking) -> bool:
+def _is_slower_everywhere(configuration: Configuration, ranking: Ranking) -> bool:
     """Whether a configuration is ranked and measurably slower than the first one at every load."""
-    slower = sum(standing.decision.verdict == "slower" for standing in each.at)
-    return not each.not_ranked and slower == len(ranking.loads)
+    slower = sum(standing.decision.verdict == "slower" for standing in configuration.at)
+    return not configuration.not_ranked and slower == len(ranking.loads)
 
 
 def _next(ranking: Ranking, free: Sequence[Configuration]) -> str:
     """Write the values of the first configuration and of the fastest alternative."""
-    nearest = max(free, key=lambda each: each.factor)
+    nearest = max(free, key=lambda configuration: configuration.factor)
     load = [each for each in ranking.loads if each in ranking.first.cells and each in nearest.cells][-1]
-    values = [_value(each.cells[load], ranking.metric) for each in (ranking.first, nearest)]
+    values = [_value(configuration.cells[load], ranking.metric) for configuration in (ranking.first, nearest)]
     unit = f" {nearest.cells[load].throughput.unit}" if ranking.metric == "throughput" else ""
     return f"{values[0]} against {values[1]}{unit} with {nearest.name}"

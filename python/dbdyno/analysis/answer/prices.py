@@ -108,8 +108,8 @@ def _slowest(pairs: Sequence[tuple[Cell, Cell]], *, rise: bool) -> list[str]:
 
 def slowest_by_round(cell: Cell) -> list[float]:
     """Return the longest response time of each round in milliseconds."""
-    times = [shown_times(each.latency_ms) for each in done(cell)]
-    return [each.max for each in times if each is not None and each.max]
+    times = [shown_times(round_.latency_ms) for round_ in done(cell)]
+    return [latency.max for latency in times if latency is not None and latency.max]
 
 
 def _memory(pairs: Sequence[tuple[Cell, Cell]]) -> list[str]:
@@ -118,7 +118,7 @@ def _memory(pairs: Sequence[tuple[Cell, Cell]]) -> list[str]:
     if any("mmap" in name for a, b in pairs for name in a.factors if a.factors[name] != b.factors.get(name)):
         return []
     of_a, of_b = (
-        [each.peak_rss_bytes for cell in side for each in done(cell) if each.peak_rss_bytes]
+        [round_.peak_rss_bytes for cell in side for round_ in done(cell) if round_.peak_rss_bytes]
         for side in zip(*pairs, strict=True)
     )
     if not of_a or not of_b or min(of_b) < _MEMORY * max(of_a) or min(of_b) - max(of_a) < _MEMORY_BYTES:
@@ -142,6 +142,6 @@ def _as_much_work(a: Cell, b: Cell) -> bool:
 
 def _statements(cell: Cell) -> float | None:
     """Return the statements per transaction."""
-    rounds = [each for each in done(cell) if each.completed and each.statements is not None]
-    completed = sum(each.completed for each in rounds)
-    return sum(each.statements or 0 for each in rounds) / completed if completed else None
+    rounds = [round_ for round_ in done(cell) if round_.completed and round_.statements is not None]
+    completed = sum(round_.completed for round_ in rounds)
+    return sum(round_.statements or 0 for round_ in rounds) / completed if completed else None

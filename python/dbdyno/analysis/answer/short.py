@@ -50,7 +50,7 @@ def _short(spec: SystemSpec, everything: Sequence[SystemSpec]) -> str:
         return spec.label
     if spec.command:
         return _distinct_words(spec, everything)
-    alike = [each for each in everything if each.engine == spec.engine]
+    alike = [system for system in everything if system.engine == spec.engine]
     engine = spec.engine if len(alike) < len(everything) else ""
     if len(alike) == 1:
         return spec.engine
@@ -62,7 +62,7 @@ def _short(spec: SystemSpec, everything: Sequence[SystemSpec]) -> str:
 
 def _distinct_words(spec: SystemSpec, everything: Sequence[SystemSpec]) -> str:
     """Return the words of a command without the words that all commands share at the start and at the end."""
-    commands = [(each.command or "").split() for each in everything]
+    commands = [(system.command or "").split() for system in everything]
     if not all(commands) or len(commands) <= 1:
         return spec.name
     shortest = min(map(len, commands))
@@ -75,7 +75,7 @@ def _distinct_words(spec: SystemSpec, everything: Sequence[SystemSpec]) -> str:
 
 def _place(spec: SystemSpec, alike: Sequence[SystemSpec]) -> list[str]:
     """Return a server's host and database, or a file's name, if systems differ in it."""
-    if len({(each.host, each.port, each.database) for each in alike}) == 1:
+    if len({(system.host, system.port, system.database) for system in alike}) == 1:
         return []
     if spec.host:
         return [spec.host + (f":{spec.port}" if spec.port else "") + (f"/{spec.database}" if spec.database else "")]
@@ -85,12 +85,12 @@ def _place(spec: SystemSpec, alike: Sequence[SystemSpec]) -> list[str]:
 def _settings(spec: SystemSpec, alike: Sequence[SystemSpec]) -> list[str]:
     differing = [
         name
-        for name in dict.fromkeys(name for each in alike for name in each.settings)
-        if len({each.settings.get(name) for each in alike}) > 1
+        for name in dict.fromkeys(name for system in alike for name in system.settings)
+        if len({system.settings.get(name) for system in alike}) > 1
     ]
     given = [name for name in differing if name in spec.settings]
     # Words don't need the setting's name; numbers and Booleans do.
-    values = [each.settings[name] for each in alike for name in differing if name in each.settings]
+    values = [system.settings[name] for system in alike for name in differing if name in system.settings]
     if all(value[:1].isalpha() and value not in ("on", "off", "true", "false", "yes", "no") for value in values):
         return [spec.settings[name] for name in given]
     return [f"{name}={spec.settings[name]}" for name in given]
@@ -120,7 +120,7 @@ def unambiguous_levels(levels: Mapping[str, Iterable[Any]]) -> frozenset[str]:
             for each in own:
                 factors.setdefault(str(each), set()).add(name)
     words = {each for own in levels.values() for each in own if isinstance(each, str) and each[:1].isalpha()}
-    return frozenset(each for each in words if len(factors.get(each, ())) == 1 and each not in _AMBIGUOUS)
+    return frozenset(word for word in words if len(factors.get(word, ())) == 1 and word not in _AMBIGUOUS)
 
 
 def configuration_names(
@@ -139,7 +139,9 @@ def configuration_names(
     shared = Counter(options[0] for options in made)
     names: list[str] = []
     for place, options in enumerate(made):
-        fitting = (each for each in options if len(each) <= LONGEST_NAME and each not in names and shared[each] <= 1)
+        fitting = (
+            option for option in options if len(option) <= LONGEST_NAME and option not in names and shared[option] <= 1
+        )
         number = f" #{place + 1}"
         names.append(next(fitting, options[0][: LONGEST_NAME - len(number) - 1].rstrip() + "…" + number))
     return names

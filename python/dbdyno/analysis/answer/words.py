@@ -68,16 +68,16 @@ def served_words(cell: Cell) -> str:
         return ""
     if keeps_up(cell):
         return f"All of the {figure(offered)}/s offered were served"
-    skipped, issued = (sum(getattr(each, name) for each in done(cell)) for name in ("skipped", "issued"))
+    skipped, issued = (sum(getattr(round_, name) for round_ in done(cell)) for name in ("skipped", "issued"))
     kept = f"{rate_words(cell)} of the {figure(offered)}/s offered were served"
     return f"{kept}; {percent(skipped / issued)} never started"
 
 
 def offered_rate(cell: Cell) -> float | None:
     """Return the arrivals per second of an open loop; None for a closed loop."""
-    rounds = [each for each in done(cell) if each.elapsed_s]
-    seconds = sum(each.elapsed_s or 0.0 for each in rounds)
-    return sum(each.issued for each in rounds) / seconds if is_open_loop(cell) and seconds else None
+    rounds = [round_ for round_ in done(cell) if round_.elapsed_s]
+    seconds = sum(round_.elapsed_s or 0.0 for round_ in rounds)
+    return sum(round_.issued for round_ in rounds) / seconds if is_open_loop(cell) and seconds else None
 
 
 def waits_words(cell: Cell) -> str:
@@ -123,9 +123,9 @@ def screening_words(effects: Sequence[Effect], part: JsonObject, systems: Mappin
     ``effects``: effects of the choices on throughput; ``part``: the run's ``screening``, with the number of measured
     cells and of all cells.
     """
-    ahead = [each for each in effects if each.verdict == "faster"]
-    ahead.sort(key=lambda each: -(each.ratio or 0.0))
-    said = [_one_ahead(each, systems) for each in ahead]
+    ahead = [effect for effect in effects if effect.verdict == "faster"]
+    ahead.sort(key=lambda effect: -(effect.ratio or 0.0))
+    said = [_one_ahead(effect, systems) for effect in ahead]
     first = f"Measurably faster: {'; '.join(said)}." if said else "No level is measurably faster than the first one."
     measured = f"Only {part.get('cells')} of {part.get('of')} cells were measured, so combinations are unknown."
     return [first, f"{measured} To measure the combinations of promising levels: {command}"]
@@ -200,7 +200,7 @@ def interval_words(cell: Cell, form: str, wide: str) -> str:
 
 
 def _clients(cell: Cell) -> float:
-    return next((number(each.window, "clients") for each in cell.rounds), None) or 1.0
+    return next((number(round_.window, "clients") for round_ in cell.rounds), None) or 1.0
 
 
 def listed(names: Sequence[str], most: int = 2) -> str:

@@ -81,7 +81,11 @@ def failing(result: TrialResult, begins: Collection[str] | None = None) -> Bottl
     kind = max(failed, key=lambda each: failed[each])
     text = f"{total:,} of {begun:,} transactions failed ({percent(total / begun)}), "
     text += "all" if len(failed) == 1 else f"{failed[kind]:,}"
-    most = max((each for each in result.failed_by_code if each.kind == kind), key=lambda each: each.count, default=None)
+    most = max(
+        (failure for failure in result.failed_by_code if failure.kind == kind),
+        key=lambda failure: failure.count,
+        default=None,
+    )
     message = result.failures.get(kind) if most is None else most.message
     text += f" of the kind {kind}" + (f': "{message}"' if message else "")
     text += f"; {holder} held the lock" if kind == "locked" and (holder := lock_holder_name(result)) else ""
@@ -159,9 +163,9 @@ def cpu_quota(result: TrialResult, clients: int, waiting: float) -> Bottleneck |
     """
     at_once = max(min(clients, result.cpu.cores), 1)
     stopped = {
-        whose: each.throttled_s / max(result.elapsed_s * min(at_once, max(round(each.cpus + 0.5), 1)), 1e-9)
-        for whose, each in result.throttling.items()
-        if each.throttled_periods
+        whose: throttling.throttled_s / max(result.elapsed_s * min(at_once, max(round(throttling.cpus + 0.5), 1)), 1e-9)
+        for whose, throttling in result.throttling.items()
+        if throttling.throttled_periods
     }
     client = result.throttling.get("client")
     if client is not None and client.throttled_periods > client.periods / 2:

@@ -186,7 +186,7 @@ def _by_bottleneck(sampled: WaitSamples, server: Server) -> dict[str, list[str]]
     found: dict[str, list[str]] = {}
     for name, waits in sampled.bottlenecks().items():
         found.setdefault(named(name, server), []).extend(waits)
-    return dict(sorted(found.items(), key=lambda each: -sampled.count(each[1])))
+    return dict(sorted(found.items(), key=lambda pair: -sampled.count(pair[1])))
 
 
 def _held_for(sampled: WaitSamples, waits: list[str], server: Server) -> tuple[str, str]:
@@ -201,7 +201,7 @@ def _held_for(sampled: WaitSamples, waits: list[str], server: Server) -> tuple[s
     shares = {name: sampled.seen[name] / total for name in others}
     sessions = ", ".join(
         f"{name.partition(':')[2]} {percent(share)}"
-        for name, share in sorted(shares.items(), key=lambda each: -each[1])[:3]
+        for name, share in sorted(shares.items(), key=lambda pair: -pair[1])[:3]
         if share >= _BESIDE
     )
     flushing = sum(

@@ -196,7 +196,7 @@ def _sum(used: Mapping[str, float], tiers: Iterable[str]) -> float:
 def _shares(used: Mapping[str, float], allowed: Mapping[str, frozenset[int]]) -> str:
     return ", ".join(
         f"{tier} {share * 100:.0f} % of {_number(len(allowed[tier]))}"
-        for tier, share in sorted(used.items(), key=lambda each: -each[1] / len(allowed[each[0]]))
+        for tier, share in sorted(used.items(), key=lambda pair: -pair[1] / len(allowed[pair[0]]))
     )
 
 

@@ -17,11 +17,11 @@ def in_transport(result: TrialResult, listeners: Listeners | None) -> Bottleneck
 
 
 def _accept_queue(result: TrialResult, listeners: Listeners | None) -> Bottleneck | None:
-    full = [] if listeners is None else [each for each in listeners.sockets if each.dropped]
-    dropped = sum(each.dropped for each in full)
+    full = [] if listeners is None else [listener for listener in listeners.sockets if listener.dropped]
+    dropped = sum(listener.dropped for listener in full)
     if listeners is None or not full or dropped < _DROPPED * max(result.accounting.issued, 1):
         return None
-    worst = max(full, key=lambda each: each.dropped)
+    worst = max(full, key=lambda listener: listener.dropped)
     text = f"the accept queue of {worst.address} holds {worst.backlog:,} connections and overflowed: the kernel dropped"
     text += f" {dropped:,}, and each of their clients tried again after 1 s or more"
     limit = f"net.core.somaxconn ({listeners.somaxconn:,})"

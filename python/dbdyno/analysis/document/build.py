@@ -99,7 +99,7 @@ def build_document(
         if choices
         else []
     )
-    findings = [each for each in find_all(material) if _is_of(each, why, slo)]
+    findings = [finding for finding in find_all(material) if _is_of(finding, why, slo)]
     definition = read_definition(run.definition)
     return Document(
         schema="dbdyno.run/1",
@@ -142,7 +142,7 @@ def build_document(
         findings=findings,
         failed_trials=_failed(cells),
         why=why,
-        indexes=[from_json(Indexes, each) for each in objects(design.get("indexes"))],
+        indexes=[from_json(Indexes, index) for index in objects(design.get("indexes"))],
         slo=slo,
     )
 
@@ -166,7 +166,7 @@ def _sentences(why: Why | None, slo: Slo | None) -> list[str]:
         # A tuning changes no resource; what to do about the load is its answer.
         return [headline(why.fixes), *why.text]
     searches = slo.searches if slo is not None else []
-    return searches[0].text if len(searches) == 1 else [each.text[0] for each in searches]
+    return searches[0].text if len(searches) == 1 else [search.text[0] for search in searches]
 
 
 def _why(design: JsonObject, cells: Sequence[Cell], confidence: float) -> Why | None:
@@ -212,7 +212,7 @@ def target_intervals(run: RunRecord, trials: Iterable[TrialRecord]) -> list[Rati
     paired = {id(cell) for pair in ranked for cell in (pair.a, pair.b)}
     alone = [rates for cell in cells if id(cell) not in paired and (rates := list(rates_by_block(cell).values()))]
     decisions = decide(ratios_of(ranked, cells), family=len(pairs))
-    return [*(each.ratio for each in decisions), *(rate_interval(rates, confidence) for rates in alone)]
+    return [*(decision.ratio for decision in decisions), *(rate_interval(rates, confidence) for rates in alone)]
 
 
 def gate_settled(run: RunRecord, trials: Iterable[TrialRecord], margin: float, metric: str | None) -> bool:
@@ -258,7 +258,7 @@ def _confidence(design: JsonObject) -> float:
 
 def tasks_of(latest: _Latest) -> dict[str, TrialTask]:
     """Return the task of each cell from its first trial that has one."""
-    tasks = {cell: next((each.of_worker for each in own if each.of_worker), None) for cell, own in latest.items()}
+    tasks = {cell: next((trial.of_worker for trial in own if trial.of_worker), None) for cell, own in latest.items()}
     return {cell: task for cell, task in tasks.items() if task is not None}
 
 
@@ -280,13 +280,13 @@ def _planned(design: JsonObject, trials: _Latest) -> list[JsonObject]:
 def _recommendations(design: JsonObject) -> list[Recommendation]:
     return [
         Recommendation(
-            name=text(each, "name") or "",
-            answers=text(each, "answers") or "",
-            engine=text(each, "engine") or "",
-            does=text(each, "does") or "",
-            cells={base: str(cell) for base, cell in part(each, "cells").items()},
+            name=text(recommendation, "name") or "",
+            answers=text(recommendation, "answers") or "",
+            engine=text(recommendation, "engine") or "",
+            does=text(recommendation, "does") or "",
+            cells={base: str(cell) for base, cell in part(recommendation, "cells").items()},
         )
-        for each in objects(design.get("recommendations"))
+        for recommendation in objects(design.get("recommendations"))
     ]
 
 
@@ -296,12 +296,12 @@ def _failed(cells: Sequence[Cell]) -> list[FailedTrial]:
     return [
         FailedTrial(
             cell=cell.id,
-            block=each.block,
-            status=each.status,
-            kind=each.error_kind,
-            error=each.error or "no error was recorded",
+            block=round_.block,
+            status=round_.status,
+            kind=round_.error_kind,
+            error=round_.error or "no error was recorded",
         )
         for cell in own
-        for each in cell.rounds
-        if each.status != "done"
+        for round_ in cell.rounds
+        if round_.status != "done"
     ]

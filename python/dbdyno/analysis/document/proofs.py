@@ -33,13 +33,13 @@ def add_proofs(document: Document, run: RunRecord, store: Store) -> None:
 
 
 def _add(left: dict[str, Cell], run: RunRecord, store: Store) -> None:
-    for each in islice(store.why_runs(run.experiment), _MOST):
-        cell = left.get(text(each.options, "cell") or "")
-        if cell is None or each.status not in ("done", "interrupted") or not _is_same(each, run, cell):
+    for run_record in islice(store.why_runs(run.experiment), _MOST):
+        cell = left.get(text(run_record.options, "cell") or "")
+        if cell is None or run_record.status not in ("done", "interrupted") or not _is_same(run_record, run, cell):
             continue
-        why = build_document(each, store.trials(each.id)).why
+        why = build_document(run_record, store.trials(run_record.id)).why
         if why is not None and cell.bottleneck is not None:
-            cell.bottleneck.proven = _proof(each.id, why, cell.bottleneck.resource)
+            cell.bottleneck.proven = _proof(run_record.id, why, cell.bottleneck.resource)
             del left[cell.id]
 
 

@@ -31,9 +31,9 @@ def other_rows(material: Material) -> list[Finding]:
     """
     told: dict[str, tuple[list[str], list[str], dict[str, float]]] = {}
     for pairs in same_statements(material.cells):
-        rows = {cell.system.name: each.rows or 0.0 for cell, each in pairs}
+        rows = {cell.system.name: statement.rows or 0.0 for cell, statement in pairs}
         # If transactions also change rows, the systems may have changed different numbers: see not_comparable.
-        changed = any(each.rows_changed for cell, _ in pairs for each in cell.rounds)
+        changed = any(round_.rows_changed for cell, _ in pairs for round_ in cell.rounds)
         if len(set(rows.values())) <= 1 or changed:
             continue
         by_count: dict[float, list[str]] = {}
@@ -96,7 +96,7 @@ def other_counts(material: Material) -> list[Finding]:
     """
     told: dict[str, tuple[list[str], list[str], dict[str, list[str]], dict[str, str]]] = {}
     for pairs in same_statements(material.cells):
-        if not all(returns_one_row(each.sql) and each.rows == 1 for _, each in pairs):
+        if not all(returns_one_row(statement.sql) and statement.rows == 1 for _, statement in pairs):
             continue
         word, rules = rules_of(pairs)
         by_case = by_case_of(rules)
@@ -172,8 +172,8 @@ def _value(what: str, cell: Cell) -> str:
     if what == ROWS:
         return f"{cell.rows_per_transaction:.4g}"
     if what == FAILED:
-        rounds = [each for each in done(cell) if each.issued]
-        return f"{sum(sum(each.failed.values()) for each in rounds) / sum(each.issued for each in rounds):.1%}"
+        rounds = [round_ for round_ in done(cell) if round_.issued]
+        return f"{sum(sum(round_.failed.values()) for round_ in rounds) / sum(round_.issued for round_ in rounds):.1%}"
     return str(class_of(cell))
 
 
@@ -181,12 +181,12 @@ def _why_rows(what: str, apart: Sequence[Cell]) -> str:
     """Explain why rows may differ for the same statements: transactions failed, or they change rows."""
     if what != ROWS:
         return ""
-    rounds = [each for cell in apart for each in cell.rounds]
+    rounds = [round_ for cell in apart for round_ in cell.rounds]
     may = "rows returned may differ because"
     why = ""
-    if any(each.failed for each in rounds):
+    if any(round_.failed for round_ in rounds):
         why += f" Some transactions failed and do not count: {may} the remaining transactions are a different mix."
-    if any(each.rows_changed for each in rounds):
+    if any(round_.rows_changed for round_ in rounds):
         why += f" Their transactions also change rows: {may} the data changed at different speeds."
     return why
 

@@ -230,7 +230,7 @@ def _extremes(pairs: Sequence[_Pair], tasks: Mapping[str, TrialTask], confidence
     ratios = [(ratio.mean, pair) for pair in pairs if (ratio := pair.ratio(confidence)) is not None]
     parts = []
     if len(ratios) > 1:
-        ends = min(ratios, key=lambda each: each[0]), max(ratios, key=lambda each: each[0])
+        ends = min(ratios, key=lambda pair: pair[0]), max(ratios, key=lambda pair: pair[0])
         parts.append(" to ".join(f"{mean:.3g} with {_place(pair, several)}" for mean, pair in ends))
     clients = {pair.kept.id: tasks[pair.kept.id].clients if pair.kept.id in tasks else 0 for pair in pairs}
     few = min(pairs, key=lambda pair: clients[pair.kept.id])
@@ -293,8 +293,8 @@ def backlog_findings(cells: Sequence[Cell]) -> Iterator[Finding]:
     full: dict[tuple[str, int, str], list[tuple[Cell, int]]] = {}
     for cell in cells:
         engine = engine_of_product(cell.system.engine)
-        for each in cell.rounds:
-            for listener in each.listeners:
+        for round_ in cell.rounds:
+            for listener in round_.listeners:
                 if not listener.dropped:
                     continue
                 tier = tier_of(listener.part) if listener.part else "server"

@@ -67,9 +67,9 @@ def slower_device(material: Material) -> list[Finding]:
     measured: dict[str, float] = {}
     for cell in material.cells:
         rounds = done(cell)
-        syncs = sum(each.io.get("syncs") or 0 for each in rounds)
-        seconds = sum(each.segments.get("sync") or 0.0 for each in rounds)
-        written = [each.io.get("write_bytes") for each in rounds]
+        syncs = sum(round_.io.get("syncs") or 0 for round_ in rounds)
+        seconds = sum(round_.segments.get("sync") or 0.0 for round_ in rounds)
+        written = [round_.io.get("write_bytes") for round_ in rounds]
         if cell.share_of_ceiling.device_sync is None or not syncs or None in written:
             continue
         each_bytes = sum(each or 0.0 for each in written) / syncs
@@ -128,11 +128,11 @@ def _overran(cell: Cell) -> float | None:
     Reads that wait for a CPU overrun slices too, but cause no device work that other cells would wait for.
     """
     rounds = done(cell)
-    asked = [each.io.get(name) for each in rounds for name in ("syncs", "writes")]
+    asked = [round_.io.get(name) for round_ in rounds for name in ("syncs", "writes")]
     if all(each == 0 for each in asked):
         return None
-    overrun_s = sum(each.interleaving.get("overrun_s", 0.0) for each in rounds)
-    elapsed_s = sum(each.elapsed_s or 0.0 for each in rounds)
+    overrun_s = sum(round_.interleaving.get("overrun_s", 0.0) for round_ in rounds)
+    elapsed_s = sum(round_.elapsed_s or 0.0 for round_ in rounds)
     return overrun_s / elapsed_s if overrun_s > _OVERRUN * elapsed_s else None
 
 

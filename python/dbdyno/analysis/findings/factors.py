@@ -50,11 +50,11 @@ def cross_cell_findings(
     pairs = [
         _Pair(words_of(levels), first, other)
         for levels, group in groups
-        for first, other in (pairwise(group) if chain else ((group[0], each) for each in group[1:]))
+        for first, other in (pairwise(group) if chain else ((group[0], cell) for cell in group[1:]))
     ]
-    known = {(each.a, each.b): each for each in comparisons}
+    known = {(comparison.a, comparison.b): comparison for comparison in comparisons}
     judged = judge([Pair(pair.first, pair.other, confidence=confidence) for pair in pairs], margin, len(known), cells)
-    made = [known.get((each.a, each.b), each) for each in judged]
+    made = [known.get((comparison.a, comparison.b), comparison) for comparison in judged]
     extremes = {cell.id for _, group in groups for cell in _extremes(group)}
     found = []
     for pair, decided in zip(pairs, made, strict=True):

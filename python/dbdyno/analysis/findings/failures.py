@@ -30,14 +30,14 @@ def failures(cells: Sequence[Cell]) -> list[Finding]:
     found: dict[tuple[str, str], list[tuple[Cell, int, int]]] = {}
     codes: dict[tuple[str, str], Counter[str]] = {}
     for cell in cells:
-        done = [each for each in cell.rounds if each.status == "done"]
-        issued = sum(each.issued for each in done)
-        for kind, times in sum((Counter(each.failed) for each in done), Counter()).items():
-            messages = Counter(message for each in done if (message := each.failures.get(kind)))
+        done = [round_ for round_ in cell.rounds if round_.status == "done"]
+        issued = sum(round_.issued for round_ in done)
+        for kind, times in sum((Counter(round_.failed) for round_ in done), Counter()).items():
+            messages = Counter(message for round_ in done if (message := round_.failures.get(kind)))
             first = messages.most_common(1)[0][0] if messages else ""
             found.setdefault((kind, first), []).append((cell, times, issued))
             by_code = codes.setdefault((kind, first), Counter())
-            for failure in (failure for each in done for failure in each.failed_by_code if failure.kind == kind):
+            for failure in (failure for round_ in done for failure in round_.failed_by_code if failure.kind == kind):
                 by_code[failure.code] += failure.count
     return [_failed(kind, message, hit, codes[kind, message]) for (kind, message), hit in found.items()]
 
@@ -97,8 +97,8 @@ def limit_findings(cells: Sequence[Cell]) -> Iterator[Finding]:
     reached: dict[Limit, _ReachedLimit] = {}
     for cell in cells:
         engine = engine_of_product(cell.system.engine)
-        for each in cell.rounds:
-            for code, failed in _codes(each):
+        for round_ in cell.rounds:
+            for code, failed in _codes(round_):
                 limit = engine.limit(code)
                 if limit is None:
                     continue
@@ -125,12 +125,12 @@ def limit_findings(cells: Sequence[Cell]) -> Iterator[Finding]:
         yield limit_met.found(text, [cell.id for cell in found.cells], observed)
 
 
-def _codes(each: Round) -> Iterator[tuple[str, int | None]]:
+def _codes(round_: Round) -> Iterator[tuple[str, int | None]]:
     """Yield the error codes of a trial with the number of failed transactions; ``None``: the trial did not begin."""
-    for failure in each.failed_by_code:
+    for failure in round_.failed_by_code:
         yield failure.code, failure.count
-    if each.error_code is not None:
-        yield each.error_code, None
+    if round_.error_code is not None:
+        yield round_.error_code, None
 
 
 @finding(
@@ -154,12 +154,12 @@ def skipped_arrivals(material: Material) -> list[Finding]:
     """Report cells in which an open loop skipped 1 % or more of its scheduled arrivals."""
     found: list[Finding] = []
     for cell in material.cells:
-        done = [each for each in cell.rounds if each.status == "done"]
-        due, skipped = sum(each.issued for each in done), sum(each.skipped for each in done)
-        elapsed = sum(each.elapsed_s or 0.0 for each in done)
+        done = [round_ for round_ in cell.rounds if round_.status == "done"]
+        due, skipped = sum(round_.issued for round_ in done), sum(round_.skipped for round_ in done)
+        elapsed = sum(round_.elapsed_s or 0.0 for round_ in done)
         if not skipped or skipped < OVERLOADED * due or not elapsed:
             continue
-        served = sum(each.ok for each in done)
+        served = sum(round_.ok for round_ in done)
         found.append(
             skipped_arrivals.found(
                 f"{percent(skipped / due)} of arrivals were skipped: the system served {rate(served / elapsed)} of the "

@@ -37,7 +37,7 @@ def unindexed_foreign_key(material: Material) -> Iterator[Finding]:
                 found.setdefault(key, (cell, statement, path, []))[3].append(cell.id)
     for (_, sql, create), (cell, statement, path, cells) in found.items():
         scanned = path[-1]
-        table, columns = str(scanned["table"]), [str(each) for each in scanned["columns"]]
+        table, columns = str(scanned["table"]), [str(column) for column in scanned["columns"]]
         time = mean_time(cell, statement)
         mean = 0.0 if time is None else time[0]
         evidence: JsonObject = {
@@ -100,7 +100,7 @@ def _paths(cell: Cell, statement: CellStatement) -> Iterator[list[JsonObject]]:
             if not key.get("indexed") and (rows is None or rows >= _SOME_ROWS):
                 yield [*path, key]
             if key.get("on_delete" if columns is None else "on_update") == "cascade":
-                names = None if columns is None else [_lower(each) for each in key["columns"]]
+                names = None if columns is None else [_lower(column) for column in key["columns"]]
                 waiting.append((_lower(key["table"]), names, [*path, key]))
 
 
@@ -117,7 +117,9 @@ def _changed_key(cell: Cell, statement: CellStatement) -> tuple[str, list[str] |
             changed, columns = tree.this, None
         case exp.Update():
             changed = tree.this
-            columns = [each.this.name.lower() for each in tree.expressions if isinstance(each, exp.EQ)]
+            columns = [
+                expression.this.name.lower() for expression in tree.expressions if isinstance(expression, exp.EQ)
+            ]
         case _:
             return None
     return (changed.name.lower(), columns) if isinstance(changed, exp.Table) else None
@@ -127,21 +129,23 @@ def _refers(cell: Cell, key: JsonObject, columns: Sequence[str] | None) -> bool:
     """Whether a foreign key refers to changed columns. ``columns``: None for a deleted row."""
     if columns is None:
         return True
-    referenced = [_lower(each) for each in key.get("parent_columns") or _primary_key(cell, str(key["parent"]))]
+    referenced = [
+        _lower(parent_column) for parent_column in key.get("parent_columns") or _primary_key(cell, str(key["parent"]))
+    ]
     return any(each in columns for each in referenced)
 
 
 def _primary_key(cell: Cell, name: str) -> list[str]:
     tables = objects(cell.system.catalog.get("tables"))
-    keys = (each.get("primary_key") for each in tables if _lower(each.get("name")) == name.lower())
+    keys = (table.get("primary_key") for table in tables if _lower(table.get("name")) == name.lower())
     return list(next(keys, None) or [])
 
 
 def _create_index(cell: Cell, key: JsonObject) -> str:
     grammar = engine_of_cell(cell).grammar or ""
-    table, columns = str(key["table"]), [str(each) for each in key["columns"]]
+    table, columns = str(key["table"]), [str(column) for column in key["columns"]]
     place = ".".join(quoted(str(each), grammar) for each in (key.get("schema"), table) if each)
-    names = ", ".join(quoted(each, grammar) for each in columns)
+    names = ", ".join(quoted(column, grammar) for column in columns)
     return f"create index {index_name(table, columns)} on {place} ({names})"
 
 

@@ -119,7 +119,7 @@ def _cliff(series: Series, at: int, there: Comparison, last: Comparison, materia
         evidence |= {"before_bytes": stored[0].bytes, "bytes": stored[1].bytes}
         words += f", while the {stored[1].kind} grows from {size(stored[0].bytes)} to {size(stored[1].bytes)}"
         if cache is not None:
-            shares = [each.bytes / cache[0] for each in stored if each is not None]
+            shares = [stored_object.bytes / cache[0] for stored_object in stored if stored_object is not None]
             evidence |= {"cache_bytes": cache[0], "before_share": shares[0], "share": shares[1]}
             words += f", {shares[0]:.2g} to {shares[1]:.2g} times {cache[1]}"
     words += f": to {with_interval(there, 2)} of the rate at {series.rows(series.cells[0])} rows"
@@ -160,7 +160,7 @@ _COSTS = {
 )
 def key_order(material: Material) -> Iterator[Finding]:
     """Compare ordered with random keys if the run's comparisons show that ordered keys are faster."""
-    ends = {each.cells[-1].id: each.size(each.cells[-1]) for each in series_of(material)}
+    ends = {series.cells[-1].id: series.size(series.cells[-1]) for series in series_of(material)}
     largest = max(ends.values(), default=0)
     cells = {cell.id: cell for cell in material.cells}
     for random in (cell for cell in material.cells if ends.get(cell.id) == largest):

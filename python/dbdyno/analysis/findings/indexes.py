@@ -46,12 +46,12 @@ def prefix_scan(material: Material) -> list[Finding]:
     Uses the plans that the engines reported (``looks_up``), and the catalog for the reason (:func:`why_no_prefix`).
     """
     groups: dict[tuple[str, str], _UnindexedSearches] = {}
-    for cell, each, search in scans(material.cells):
+    for cell, statement, search in scans(material.cells):
         system = cell.system
-        engine, over = system.engine or "", system.passed_over.get(each.name, [])
+        engine, over = system.engine or "", system.passed_over.get(statement.name, [])
         why = why_no_prefix(engine, system.version or "", system.settings, system.catalog, search, passed_over=over)
         group = groups.setdefault((system.name, why.words if why else ""), _UnindexedSearches(engine.lower(), why))
-        plan = "; ".join(each.plan)
+        plan = "; ".join(statement.plan)
         for values, value in ((group.searches, search.text), (group.plans, plan), (group.cells, cell.id)):
             if value not in values:
                 values.append(value)
@@ -63,7 +63,9 @@ def prefix_scan(material: Material) -> list[Finding]:
         text = f"On {name}, no index was used for {patterns}, although it has a fixed prefix: the plan is {plans}"
         text += f"; {words}." if words else "."
         can_be_helped = group.why is None or group.why.can_be_helped
-        fits = any(each.engine == group.engine for each in material.recommendations) and not tried & set(group.cells)
+        fits = any(
+            recommendation.engine == group.engine for recommendation in material.recommendations
+        ) and not tried & set(group.cells)
         if can_be_helped and fits:
             text += " `--try-recommendations` measures the changes that the experiment offers."
         observed: JsonObject = {"finding": PREFIX_SCAN, "searches": group.searches, "plans": group.plans}
@@ -98,7 +100,12 @@ def whole_tables(cells: Sequence[Cell]) -> Iterator[Finding]:
     No index is advised if another one of these cells has a better plan for the same statement.
     """
     found: dict[tuple[str, str, str], tuple[CellStatement, PlanNode | str, Index | str, list[Cell]]] = {}
-    elsewhere = {(engine_name(cell), each.sql) for cell in cells for each in cell.statements if _spared(cell, each)}
+    elsewhere = {
+        (engine_name(cell), cell_statement.sql)
+        for cell in cells
+        for cell_statement in cell.statements
+        if _spared(cell, cell_statement)
+    }
     for cell in cells:
         for statement in cell.statements:
             # Don't advise an index if another cell or round already measured a better plan.
@@ -110,7 +117,7 @@ def whole_tables(cells: Sequence[Cell]) -> Iterator[Finding]:
                 found.setdefault(key, (statement, what, index, []))[3].append(cell)
     for (_, sql, line), (statement, what, index, slow_cells) in found.items():
         times = [time for cell in slow_cells if (time := mean_time(cell, statement)) is not None]
-        slowest = max(times, key=lambda each: each[0])
+        slowest = max(times, key=lambda pair: pair[0])
         evidence: JsonObject = {
             "plan": line,
             "statement": sql,
@@ -135,9 +142,9 @@ def _served(cell: Cell, statement: CellStatement) -> Iterator[tuple[PlanNode | s
 
 def _spared(cell: Cell, statement: CellStatement) -> bool:
     """Whether the plan scans no whole table and sorts nothing in at least one round."""
-    plans = [statement.plan, *(each.plans.get(statement.name, []) for each in done(cell))]
+    plans = [statement.plan, *(round_.plans.get(statement.name, []) for round_ in done(cell))]
     read = [found for plan in plans if (found := engine_of_cell(cell).read_plan(plan)) is not None]
-    return any(bool(each.reads) and not each.sorts and not list(whole_reads(each)) for each in read)
+    return any(bool(plan_read.reads) and not plan_read.sorts and not list(whole_reads(plan_read)) for plan_read in read)
 
 
 def _does(what: PlanNode | str, index: Index | str) -> str:
@@ -167,10 +174,10 @@ def is_costly(cell: Cell, statement: CellStatement) -> bool:
 
 def mean_time(cell: Cell, statement: CellStatement) -> tuple[float, float | None] | None:
     """Return the mean time of a statement in milliseconds, and its share of its transactions' time."""
-    for each in cell.operations:
-        if each.kind == "statement" and each.name == statement.name:
-            mean = each.latency_ms.mean
-            return None if mean is None else (mean, each.share)
+    for operation in cell.operations:
+        if operation.kind == "statement" and operation.name == statement.name:
+            mean = operation.latency_ms.mean
+            return None if mean is None else (mean, operation.share)
     return None
 
 
@@ -196,12 +203,14 @@ def measured_recommendation(material: Material) -> list[Finding]:
     decided = iter(judge(pairs, material.margin, material.family, material.cells))
     found: list[Finding] = []
     for recommendation, needed in measured:
-        comparisons = [each for each in itertools.islice(decided, len(needed)) if each.ratio is not None]
+        comparisons = [
+            comparison for comparison in itertools.islice(decided, len(needed)) if comparison.ratio is not None
+        ]
         if not comparisons:
             continue
         unserved = [f"`{search.text}`" for _, changed in needed for _, _, search in scans([changed])]
         rows = [words for base, changed in needed for words in _rows_changed(base, changed)]
-        clauses = [f"{_gain(each)}: {each.b} versus {each.a}" for each in comparisons]
+        clauses = [f"{_gain(comparison)}: {comparison.b} versus {comparison.a}" for comparison in comparisons]
         text = f"Recommendation {recommendation.name} ({recommendation.does}) was measured: {'; '.join(clauses)}"
         text += f"; still without an index: {all_of(list(dict.fromkeys(unserved)))}" if unserved else ""
         text += f"; it returns different rows: {', '.join(dict.fromkeys(rows))}" if rows else ""
@@ -209,7 +218,7 @@ def measured_recommendation(material: Material) -> list[Finding]:
             "recommendation": recommendation.name,
             "finding": recommendation.answers,
             "comparisons": comparisons,
-            "plans": {each.id: [one.plan for one in each.statements] for pair in needed for each in pair},
+            "plans": {cell.id: [one.plan for one in cell.statements] for pair in needed for cell in pair},
         }
         found.append(measured_recommendation.found(f"{text}.", [changed.id for _, changed in needed], observed))
     return found
@@ -230,9 +239,9 @@ def _gain(decided: Comparison) -> str:
 
 def _rows_changed(base: Cell, changed: Cell) -> Iterator[str]:
     """Yield the searches that return different numbers of rows with a recommendation."""
-    before = {each.name: each.rows for each in base.statements}
-    for _, each, search in prefix_searches([changed]):
-        was, now = before.get(each.name), each.rows
+    before = {statement.name: statement.rows for statement in base.statements}
+    for _, statement, search in prefix_searches([changed]):
+        was, now = before.get(statement.name), statement.rows
         if was is not None and now is not None and was != now:
             yield f"{now:,.6g} for `{search.text}` instead of {was:,.6g}"
 

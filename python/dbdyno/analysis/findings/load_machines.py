@@ -30,7 +30,7 @@ def _busy_client(cell: Cell, material: Material) -> tuple[str, JsonObject] | Non
         return f"{words}. Give it more threads.", {"share": share}
     machines = len(objects(material.run.options.get("load_machines"))) or 1
     needed = _machines(share, machines)
-    clients = max((each.window.get("clients") or 1 for each in done(cell)), default=1)
+    clients = max((round_.window.get("clients") or 1 for round_ in done(cell)), default=1)
     words += f". {needed} load machines like {'this one' if machines == 1 else 'these'} would be less than half as busy"
     if clients < needed:
         words += f", with {needed} clients or more"
@@ -49,7 +49,7 @@ def _command(material: Material, needed: int) -> str:
     if "--cluster" in words:
         at = words.index("--cluster")
         del words[at : at + 2]
-    words = [each for each in words if not each.startswith("--cluster=")]
+    words = [word for word in words if not word.startswith("--cluster=")]
     words = words if len(words) > 1 else ["dbdyno", "run", material.run.experiment]
     return shlex.join(words) + f" --cluster 'ray://HOST:PORT?machines={needed}'"
 
@@ -78,7 +78,7 @@ def busy_client(material: Material) -> Iterator[Finding]:
 def load_machine_lost(material: Material) -> Iterator[Finding]:
     """Report trials that were repeated because a load machine failed, with the error."""
     for cell in material.cells:
-        lost = [why for each in cell.rounds for why in each.lost_machines]
+        lost = [why for round_ in cell.rounds for why in round_.lost_machines]
         if lost:
             tries = "1 trial was" if len(lost) == 1 else f"{len(lost)} trials were"
             words = f"{tries} aborted and repeated with as many load machines: {'; '.join(dict.fromkeys(lost))}."
@@ -109,11 +109,11 @@ def load_machines_differ(material: Material) -> Iterator[Finding]:
 
 
 def _differing(cell: Cell) -> tuple[str, JsonObject] | None:
-    trials = [each for each in done(cell) if each.load_machines]
-    found = [furthest for each in trials if (furthest := _slowest(each)) is not None]
+    trials = [round_ for round_ in done(cell) if round_.load_machines]
+    found = [furthest for round_ in trials if (furthest := _slowest(round_)) is not None]
     if not found:
         return None
-    worst = min(found, key=lambda each: each.behind).machine
+    worst = min(found, key=lambda slowest: slowest.behind).machine
     rate, time = worst.rate_ratio, worst.time_ratio
     words = (
         f"In {len(found)} of {len(trials)} trials the load machines differed by more than chance: machine "
@@ -139,13 +139,13 @@ class _Slowest:
     behind: tuple[int, float]
 
 
-def _slowest(each: Round) -> _Slowest | None:
+def _slowest(round_: Round) -> _Slowest | None:
     """Return the machine that was furthest behind, if one was by more than chance (two tests per machine).
 
     Prefers machines with a lower rate. The service time decides only if the rates are equal: a service time of a
     microsecond can be twice another machine's without any effect on the load.
     """
-    machines = each.load_machines
+    machines = round_.load_machines
     bound = _LEVEL / (2 * len(machines))
     behind: list[_Slowest] = []
     unlike = False
@@ -160,7 +160,7 @@ def _slowest(each: Round) -> _Slowest | None:
             behind.append(_Slowest(machine, (1, 1 / time)))
         else:
             behind.append(_Slowest(machine, (2, (1.0 if rate is None else rate) / (time or 1.0))))
-    return min(behind, key=lambda each: each.behind) if unlike else None
+    return min(behind, key=lambda slowest: slowest.behind) if unlike else None
 
 
 def _is_unlike(ratio: float | None, p: float | None, bound: float, margin: float) -> bool:
@@ -180,8 +180,10 @@ _APART_SHARE = 0.05
 def load_machines_apart(material: Material) -> Iterator[Finding]:
     """Report cells whose window was partly without the load of all machines."""
     for cell in material.cells:
-        trials = [each for each in done(cell) if each.load_machines]
-        late = [apart for each in trials if (apart := _apart_ms(each)) > _APART_SHARE * 1e3 * (each.elapsed_s or 0.0)]
+        trials = [round_ for round_ in done(cell) if round_.load_machines]
+        late = [
+            apart for round_ in trials if (apart := _apart_ms(round_)) > _APART_SHARE * 1e3 * (round_.elapsed_s or 0.0)
+        ]
         if late:
             words = (
                 f"In {len(late)} of {len(trials)} trials the windows of the load machines began up to "
@@ -191,9 +193,9 @@ def load_machines_apart(material: Material) -> Iterator[Finding]:
             yield load_machines_apart.found(words, [cell.id], observed)
 
 
-def _apart_ms(each: Round) -> float:
+def _apart_ms(round_: Round) -> float:
     """Return the minimum difference of the start times in milliseconds, given the uncertainty of the clocks."""
-    began = [(machine.began_ms, machine.clock_ms) for machine in each.load_machines if machine.began_ms is not None]
+    began = [(machine.began_ms, machine.clock_ms) for machine in round_.load_machines if machine.began_ms is not None]
     if len(began) <= 1:
         return 0.0
     return max(0.0, max(at - wrong for at, wrong in began) - min(at + wrong for at, wrong in began))
@@ -208,7 +210,7 @@ def _apart_ms(each: Round) -> float:
 def load_machines_shared(material: Material) -> Iterator[Finding]:
     """Report load machines that are the same computer."""
     machines = objects(material.run.options.get("load_machines"))
-    hosts = {boot for each in machines if (boot := text(each, "boot"))}
+    hosts = {boot for machine in machines if (boot := text(machine, "boot"))}
     if not hosts or len(hosts) == len(machines):
         return
     one = "one computer" if len(hosts) == 1 else f"only {len(hosts)} computers"

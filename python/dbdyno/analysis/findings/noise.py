@@ -61,10 +61,10 @@ def disturbed(material: Material) -> list[Finding]:
     hit: dict[str, int] = {}
     for cell in material.cells:
         here = serves_here(cell.system.name)
-        for each in done(cell):
-            cpu = each.cpu_percent
+        for round_ in done(cell):
+            cpu = round_.cpu_percent
             trials += 1
-            if cpu.machine is None or cpu.client is None or (each.elapsed_s or 0.0) < SHORTEST_S:
+            if cpu.machine is None or cpu.client is None or (round_.elapsed_s or 0.0) < SHORTEST_S:
                 continue
             stolen.append((cpu.steal or 0.0) / 100)
             # The CPU time of a user's server on this machine is unknown, and it is not another program.
@@ -92,12 +92,13 @@ def disturbed(material: Material) -> list[Finding]:
 
 def _change(cell: Cell, measure: Measure) -> tuple[str, JsonObject] | None:
     # Exclude rounds with a stall: it says nothing about the time to settle.
-    rounds = [each for each in done(cell) if not stall(each, measure)]
+    rounds = [round_ for round_ in done(cell) if not stall(round_, measure)]
     # Exclude the last interval, which the end of the window cuts short.
     windows = [
-        [rate for each in one.intervals if (rate := rate_of_interval(each, measure)) is not None][:-1] for one in rounds
+        [rate for interval in one.intervals if (rate := rate_of_interval(interval, measure)) is not None][:-1]
+        for one in rounds
     ]
-    change = trend(windows, [_cut(each, is_open_loop(cell)) for each in rounds])
+    change = trend(windows, [_cut(round_, is_open_loop(cell)) for round_ in rounds])
     if change is None:
         return None
     verb = "rose" if change > 0 else "fell"
@@ -114,7 +115,7 @@ def _cut(one: Round, is_open: bool) -> float:
     Clients with equal transaction times complete them together, so a third contains one transaction more per client or
     not.
     """
-    fewest = min(thirds([float(each["ok"]) for each in one.intervals[:-1]]))
+    fewest = min(thirds([float(interval["ok"]) for interval in one.intervals[:-1]]))
     together = 1 if is_open else int(one.window.get("clients") or 1)
     return together / fewest if fewest else 0.0
 
@@ -136,8 +137,8 @@ def unsettled(material: Material) -> Iterator[Finding]:
 
 def _stood_still(cell: Cell, measure: Measure) -> tuple[str, JsonObject] | None:
     longest, rounds = 0.0, 0
-    for each in done(cell):
-        stood = stall(each, measure)
+    for round_ in done(cell):
+        stood = stall(round_, measure)
         rounds += stood > 0.0
         longest = max(longest, stood)
     if not rounds:

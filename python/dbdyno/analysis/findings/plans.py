@@ -55,9 +55,9 @@ def plan_changed(material: Material) -> Iterator[Finding]:
 def _planned(cell: Cell, statement: CellStatement) -> list[_Planned]:
     """Group the rounds by their plan of a statement, in the order of first use."""
     found: dict[tuple[str, ...], _Planned] = {}
-    for each in done(cell):
-        plan = each.plans.get(statement.name, statement.plan)
-        found.setdefault(steps_of(plan), _Planned(plan)).rounds.append(each)
+    for round_ in done(cell):
+        plan = round_.plans.get(statement.name, statement.plan)
+        found.setdefault(steps_of(plan), _Planned(plan)).rounds.append(round_)
     return list(found.values())
 
 
@@ -82,7 +82,7 @@ def _changed(cell: Cell, statement: CellStatement, planned: Sequence[_Planned]) 
 def _first_apart(plans: Sequence[list[str]]) -> list[str]:
     """Return each plan's first line in which the plans differ, or its last line if it is shorter."""
     lines = zip_longest(*map(steps_of, plans))
-    place = next(number for number, each in enumerate(lines) if len(set(each)) > 1)
+    place = next(number for number, line in enumerate(lines) if len(set(line)) > 1)
     return [_step(plan[min(place, len(plan) - 1)]) if plan else "none" for plan in plans]
 
 
@@ -90,10 +90,10 @@ def _step(line: str) -> str:
     return shortened(line.strip().removeprefix("->").strip(), _LONGEST_STEP)
 
 
-def _value(each: Round, metric: str) -> float | None:
+def _value(round_: Round, metric: str) -> float | None:
     if metric == "throughput":
-        return each.throughput
-    times = shown_times(each.latency_ms)
+        return round_.throughput
+    times = shown_times(round_.latency_ms)
     return None if times is None else times.p99
 
 
@@ -106,7 +106,7 @@ def _value_words(value: float, metric: str, cell: Cell) -> str:
 def _rounds(numbers: Sequence[int]) -> str:
     if len(numbers) > _MOST_ROUNDS:
         return f"{len(numbers)} rounds"
-    return f"round {numbers[0]}" if len(numbers) == 1 else f"rounds {all_of([str(each) for each in numbers])}"
+    return f"round {numbers[0]}" if len(numbers) == 1 else f"rounds {all_of([str(number) for number in numbers])}"
 
 
 # A smaller error rarely changes the plan. Fewer than a thousand rows take some tenths of a millisecond, so that their
@@ -179,20 +179,20 @@ def far_off(cell: Cell, statement: CellStatement, factor: float = _FAR) -> RowEs
     ``factor``: the error that counts.
     """
     steps = statement.estimates
-    far = [_is_far(each, factor) for each in steps]
-    causes = [each for place, each in enumerate(steps) if far[place] and not _any_below(steps, far, place)]
-    return max((each for each in causes if affected(cell, statement, each)), key=times_off, default=None)
+    far = [_is_far(estimate, factor) for estimate in steps]
+    causes = [estimate for place, estimate in enumerate(steps) if far[place] and not _any_below(steps, far, place)]
+    return max((estimate for estimate in causes if affected(cell, statement, estimate)), key=times_off, default=None)
 
 
-def _is_far(each: RowEstimate, factor: float) -> bool:
-    rows = max(each.expected, each.found) * each.executions
-    return times_off(each) >= factor and rows >= _SOME_ROWS
+def _is_far(estimate: RowEstimate, factor: float) -> bool:
+    rows = max(estimate.expected, estimate.found) * estimate.executions
+    return times_off(estimate) >= factor and rows >= _SOME_ROWS
 
 
 def _any_below(steps: Sequence[RowEstimate], far: Sequence[bool], place: int) -> bool:
     """Whether the estimate of an input of a step is far off. Inputs follow the step and are deeper."""
-    for each, is_far in zip(steps[place + 1 :], far[place + 1 :], strict=True):
-        if each.depth <= steps[place].depth:
+    for estimate, is_far in zip(steps[place + 1 :], far[place + 1 :], strict=True):
+        if estimate.depth <= steps[place].depth:
             return False
         if is_far:
             return True
@@ -210,7 +210,7 @@ def affected(cell: Cell, statement: CellStatement, step: RowEstimate) -> str | N
         return "the order and method of a join"
     if step.table is None and not _is_join(step):
         return None
-    if step.found > step.expected and any(each.kind == "sort" for each in statement.plan_nodes):
+    if step.found > step.expected and any(plan_node.kind == "sort" for plan_node in statement.plan_nodes):
         return "the memory of a sort, or an order by index instead"
     return "the choice between an index and a scan" if _chose_by(cell, statement, step) else None
 
@@ -218,12 +218,12 @@ def affected(cell: Cell, statement: CellStatement, step: RowEstimate) -> str | N
 def _feeds_join(cell: Cell, statement: CellStatement, step: RowEstimate) -> bool:
     """Whether the output of a step is joined. MariaDB reports only the tables of a join."""
     steps = statement.estimates
-    place = next(place for place, each in enumerate(steps) if each is step)
+    place = next(place for place, estimate in enumerate(steps) if estimate is step)
     depth = step.depth
-    for each in reversed(steps[:place]):
-        if each.depth < depth:
-            depth = each.depth
-            if _is_join(each):
+    for estimate in reversed(steps[:place]):
+        if estimate.depth < depth:
+            depth = estimate.depth
+            if _is_join(estimate):
                 return True
     if step.table is not None:
         return _joins(cell, statement)
@@ -237,19 +237,23 @@ def _is_join(step: RowEstimate) -> bool:
 
 def _inputs(steps: Sequence[RowEstimate], place: int) -> list[RowEstimate]:
     below: list[RowEstimate] = []
-    for each in steps[place + 1 :]:
-        if each.depth <= steps[place].depth:
+    for estimate in steps[place + 1 :]:
+        if estimate.depth <= steps[place].depth:
             break
-        below.append(each)
-    return [each for each in below if each.depth == min(one.depth for one in below)]
+        below.append(estimate)
+    return [estimate for estimate in below if estimate.depth == min(one.depth for one in below)]
 
 
 def _chose_by(cell: Cell, statement: CellStatement, step: RowEstimate) -> bool:
     """Whether the planner chose between an index and a scan, and the estimate favored its choice."""
     on = _conditions(cell, statement, step)
     names = {each.lower() for each in (step.table, on.table if on else None) if each}
-    nodes = [each for each in statement.plan_nodes if {str(each.table).lower(), str(each.alias).lower()} & names]
-    chosen = {each.kind if each.index is None or each.kind == "search" else "ordered" for each in nodes}
+    nodes = [
+        plan_node
+        for plan_node in statement.plan_nodes
+        if {str(plan_node.table).lower(), str(plan_node.alias).lower()} & names
+    ]
+    chosen = {node.kind if node.index is None or node.kind == "search" else "ordered" for node in nodes}
     if on is None or not (on.indexed or "ordered" in chosen):
         return False
     favored = "scan" if step.expected > step.found else "search"
@@ -258,7 +262,7 @@ def _chose_by(cell: Cell, statement: CellStatement, step: RowEstimate) -> bool:
 
 def _joins(cell: Cell, statement: CellStatement) -> bool:
     read = engine_of_cell(cell).read_plan(statement.plan)
-    tables = {each.table for each in statement.estimates if each.table}
+    tables = {estimate.table for estimate in statement.estimates if estimate.table}
     return len(tables) > 1 or (read is not None and len(read.reads) > 1)
 
 
@@ -272,16 +276,16 @@ def _advice(cell: Cell, on: Conditions | None) -> str | None:
     return engine_of_cell(cell).better_estimates(cell.system.engine or "", on)
 
 
-def _expectation(each: RowEstimate, on: Conditions | None) -> str:
+def _expectation(estimate: RowEstimate, on: Conditions | None) -> str:
     """Return a clause with the expected and the actual rows; an expectation below one row counts as one."""
-    expected = f"{max(each.expected, 1.0):,.0f}"
+    expected = f"{max(estimate.expected, 1.0):,.0f}"
     rows = "row" if expected == "1" else "rows"
-    step = f"`{shortened(each.step, _LONGEST_STEP)}`"
+    step = f"`{shortened(estimate.step, _LONGEST_STEP)}`"
     of = step if on is None else f"{on.table} ({step})"
-    often = f" each of {each.executions:,.0f} times" if each.executions > 1 else ""
-    least = "at least " if each.at_least else ""
-    there = "are" if each.found != 1 else "is"
-    return f"the planner expects {expected} {rows} of {of}{often} and there {there} {least}{figure_of(each.found)}"
+    often = f" each of {estimate.executions:,.0f} times" if estimate.executions > 1 else ""
+    least = "at least " if estimate.at_least else ""
+    there = "are" if estimate.found != 1 else "is"
+    return f"the planner expects {expected} {rows} of {of}{often} and there {there} {least}{figure_of(estimate.found)}"
 
 
 def figure_of(rows: float) -> str:

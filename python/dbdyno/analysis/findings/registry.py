@@ -97,7 +97,7 @@ def of_engines(material: Material) -> Iterator[Finding]:
 
 
 def _all_rules() -> tuple[Rule, ...]:
-    names = sorted(each.name for each in pkgutil.iter_modules(findings.__path__, f"{findings.__name__}."))
+    names = sorted(module.name for module in pkgutil.iter_modules(findings.__path__, f"{findings.__name__}."))
     modules = [import_module(name) for name in names if name != __name__]
     rules = [rule for module in modules for rule in vars(module).values() if isinstance(rule, Rule)]
     rules.append(Rule(of_engines, tuple(kind for name in ENGINES for kind in engine_of(name).finding_kinds)))

@@ -72,9 +72,9 @@ def unrepeatable(task: TrialTask) -> list[str]:
         found.append(f"only one client is counted, not {task.clients}")
     if task.arrival.loop == "open":
         found.append("transactions are counted back to back, not on their schedule")
-    if any(is_from_the_clock(each) for each in generators_in(task.transactions)):
+    if any(is_from_the_clock(generator) for generator in generators_in(task.transactions)):
         found.append("values are generated from the clock")
-    matches = (match for each in task.statements for match in _OF_THE_MOMENT.finditer(each.sql))
+    matches = (match for statement in task.statements for match in _OF_THE_MOMENT.finditer(statement.sql))
     named = {match.group(0).strip(" (").lower() for match in matches}
     if named:
         found.append(f"statements use {' and '.join(sorted(named))}")
@@ -108,13 +108,13 @@ def cut_short(material: Material) -> list[Finding]:
     """Report trials that reached the time limit before the requested number of transactions or statements."""
     found: list[Finding] = []
     for cell in material.cells:
-        done = [each for each in cell.rounds if each.status == "done" and each.ended_by == "seconds"]
+        done = [round_ for round_ in cell.rounds if round_.status == "done" and round_.ended_by == "seconds"]
         for unit, key in (("transactions", "ok"), ("statements", "statements")):
-            asked = next((int(each.window[unit]) for each in done if each.window.get(unit)), None)
+            asked = next((int(round_.window[unit]) for round_ in done if round_.window.get(unit)), None)
             if asked is None:
                 continue
             asked *= int(done[0].window.get("clients") or 1)
-            counts = [int(getattr(each, key) or 0) for each in done]
+            counts = [int(getattr(round_, key) or 0) for round_ in done]
             reached = f"{min(counts):,}" if min(counts) == max(counts) else f"{min(counts):,} to {max(counts):,}"
             found.append(
                 cut_short.found(
@@ -134,7 +134,7 @@ def cut_short(material: Material) -> list[Finding]:
 )
 def outliers(material: Material) -> list[Finding]:
     """Report rounds that are far from the other rounds of their cell."""
-    hit = {cell.id: [each.block for each in cell.rounds if each.outlier] for cell in material.cells}
+    hit = {cell.id: [round_.block for round_ in cell.rounds if round_.outlier] for cell in material.cells}
     hit = {cell: blocks for cell, blocks in hit.items() if blocks}
     if not hit:
         return []
@@ -158,11 +158,11 @@ def few_transactions(material: Material) -> Iterator[Finding]:
     held: dict[str, float] = {}
     longest = 0
     for cell in material.cells:
-        rounds = [each for each in done(cell) if each.ended_by == "seconds" and each.transactions_per_s]
-        completed = fmean(each.completed for each in rounds) if rounds else FEW
+        rounds = [round_ for round_ in done(cell) if round_.ended_by == "seconds" and round_.transactions_per_s]
+        completed = fmean(round_.completed for round_ in rounds) if rounds else FEW
         if completed < FEW:
             held[cell.id] = completed
-            per_s = fmean(each.transactions_per_s or 0.0 for each in rounds)
+            per_s = fmean(round_.transactions_per_s or 0.0 for round_ in rounds)
             longest = max(longest, math.ceil(FEW / per_s))
     if not held:
         return
@@ -183,7 +183,7 @@ def _numbers(completed: list[float]) -> str:
 
 def levels_of(cell: Cell) -> tuple[float, float] | None:
     """Return the two throughputs between which the rounds alternate, or None if they form one group."""
-    return two_levels([each.throughput for each in done(cell) if each.throughput is not None])
+    return two_levels([round_.throughput for round_ in done(cell) if round_.throughput is not None])
 
 
 def _bistable(cell: Cell) -> tuple[str, JsonObject] | None:
@@ -208,6 +208,6 @@ def in_two_levels(material: Material) -> Iterator[Finding]:
     for cell in material.cells:
         said = _bistable(cell)
         # plan_changed reports rounds with different plans.
-        if said is not None and not any(each.plans for each in done(cell)):
+        if said is not None and not any(round_.plans for round_ in done(cell)):
             words, observed = said
             yield in_two_levels.found(words, [cell.id], {"warning": in_two_levels.name, **observed})

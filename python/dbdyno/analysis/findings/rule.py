@@ -42,9 +42,9 @@ class Material:
 
     def observed(self, kind: Kind) -> Iterator[JsonObject]:
         """Yield the controller's observations of a kind during the run, if they are complete."""
-        for each in self.run.observations:
-            if each.get("kind") == kind.name and not kind.missing(each):
-                yield each
+        for observation in self.run.observations:
+            if observation.get("kind") == kind.name and not kind.missing(observation):
+                yield observation
 
 
 @dataclass(frozen=True)

@@ -32,23 +32,23 @@ def same_statements(cells: Sequence[Cell]) -> Iterable[list[StatementInCell]]:
         return []
     for cell in cells:
         engine = engine_name(cell)
-        for each in cell.statements:
-            sql = each.sql
-            fixed = each.values or (text_comparison(sql, [], engine) is not None and not places(sql, engine))
-            if fixed and each.rows is not None:
-                key = json.dumps([each.name, each.values, other_factors(cell)], sort_keys=True)
-                asked.setdefault(key, []).append((cell, each))
+        for statement in cell.statements:
+            sql = statement.sql
+            fixed = statement.values or (text_comparison(sql, [], engine) is not None and not places(sql, engine))
+            if fixed and statement.rows is not None:
+                key = json.dumps([statement.name, statement.values, other_factors(cell)], sort_keys=True)
+                asked.setdefault(key, []).append((cell, statement))
     return asked.values()
 
 
 def rules_of(pairs: Sequence[StatementInCell]) -> tuple[str, dict[str, CaseRule | None]]:
     """Return the operator by which a statement compares strings, and its rule on each system."""
-    words = {text_comparison(each.sql, each.values, engine_name(cell)) for cell, each in pairs}
+    words = {text_comparison(statement.sql, statement.values, engine_name(cell)) for cell, statement in pairs}
     word = words.pop() if len(words) == 1 else None
     found: dict[str, CaseRule | None] = {}
-    for cell, each in pairs:
+    for cell, statement in pairs:
         system = cell.system
-        columns = _compared(cell, each)
+        columns = _compared(cell, statement)
         found[system.name] = None
         if word and columns is not None:
             own, engine = cell.load is not None, engine_of_cell(cell)
@@ -89,18 +89,18 @@ def case_words(by_case: Mapping[bool | None, Sequence[str]]) -> str:
 
 def scans(cells: Iterable[Cell]) -> Iterable[tuple[Cell, CellStatement, PrefixSearch]]:
     """Yield the prefix searches whose plan is known and uses no index."""
-    for cell, each, search in prefix_searches(cells):
-        if engine_of_cell(cell).looks_up(each.plan) is False:
-            yield cell, each, search
+    for cell, statement, search in prefix_searches(cells):
+        if engine_of_cell(cell).looks_up(statement.plan) is False:
+            yield cell, statement, search
 
 
 def prefix_searches(cells: Iterable[Cell]) -> Iterable[tuple[Cell, CellStatement, PrefixSearch]]:
     """Yield the statements that search for a prefix of a string."""
     for cell in cells:
-        for each in cell.statements:
-            search = prefix_search(each.sql, each.values, engine_name(cell))
+        for statement in cell.statements:
+            search = prefix_search(statement.sql, statement.values, engine_name(cell))
             if search is not None:
-                yield cell, each, search
+                yield cell, statement, search
 
 
 def shown(statement: CellStatement) -> str:

@@ -67,10 +67,10 @@ def several_servers(material: Material) -> Iterator[Finding]:
 def steps_left_out(material: Material) -> Iterator[Finding]:
     """Report the transaction steps that a design omits: one finding per engine and list of steps."""
     found: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-    for each in objects(material.run.design.get("cells")):
-        steps, engine = tuple(texts(each.get("left_out"))), text(part(each, "system"), "engine")
+    for cell in objects(material.run.design.get("cells")):
+        steps, engine = tuple(texts(cell.get("left_out"))), text(part(cell, "system"), "engine")
         if steps and engine is not None:
-            found.setdefault((engine, steps), []).append(str(each.get("id", "")))
+            found.setdefault((engine, steps), []).append(str(cell.get("id", "")))
     for (engine, steps), ids in found.items():
         yield steps_left_out.found(_without(engine, steps), ids, {"steps": list(steps)})
 

@@ -105,8 +105,8 @@ def build_history(
         "left_out": [
             {"reason": _REASONS.get(status, status), "runs": runs} for status, runs in stored.uncounted.items() if runs
         ],
-        "machines": [each for each in machines.known if each["runs"]],
-        "cells": [each for of_cell in made for each in of_cell],
+        "machines": [machine for machine in machines.known if machine["runs"]],
+        "cells": [cell for of_cell in made for cell in of_cell],
     }
 
 
@@ -130,17 +130,19 @@ def _cell(
     measured = [own for run in stored.runs if (own := run.trials.get(cell)) is not None and own.rounds]
     measure = Measure.of(stored.design(stored.runs[-1]) if stored.runs else {})
     found: list[CellHistory] = []
-    for drawn in [metric] if metric else usual_metrics([each.keeps_up for each in measured]):
+    for drawn in [metric] if metric else usual_metrics([cell_summary.keeps_up for cell_summary in measured]):
         series, left_out = _assign_to_series(cell, stored, machines, drawn)
         reasons: list[LeftOut] = [{"reason": reason, "runs": ids} for reason, ids in left_out.items()]
-        made = [_series(each, drawn, cell, stored) for each in sorted(series, key=lambda each: each.machine)]
+        made = [
+            _series(open_series, drawn, cell, stored) for open_series in sorted(series, key=lambda each: each.machine)
+        ]
         found.append(
             {
                 "id": cell,
                 "factors": factors,
                 "metric": {
                     "name": drawn.name,
-                    "title": drawn.title_of([each.open_loop for each in measured]),
+                    "title": drawn.title_of([cell_summary.open_loop for cell_summary in measured]),
                     "unit": drawn.unit(measure),
                     "better": drawn.better,
                 },
@@ -180,7 +182,14 @@ def _assign_to_series(
             machine.parts |= parts
             machine.digest = own.definition
         work = own.work
-        current = next((each for each in reversed(machine.series) if not why_not_comparable(each.first, work)), None)
+        current = next(
+            (
+                open_series
+                for open_series in reversed(machine.series)
+                if not why_not_comparable(open_series.first, work)
+            ),
+            None,
+        )
         if current is None:
             not_comparable = why_not_comparable(before.first, work) if before and not redefined else []
             current = _OpenSeries(number, work, redefined, not_comparable, before.runs[-1].run if before else None)
@@ -216,26 +225,26 @@ def _series(source: _OpenSeries, metric: Metric, cell: str, stored: StoredRuns) 
     def differ(before: StoredRun, after: StoredRun) -> list[Changed]:
         return differences(stored.facts(before, cell), stored.facts(after, cell))
 
-    values = [each.point["value"] for each in source.runs]
-    hidden = sum(not each.run.shown for each in source.runs)
+    values = [run.point["value"] for run in source.runs]
+    hidden = sum(not run.run.shown for run in source.runs)
     shown = hidden < len(values)
     # Changes and noise are relative, so compare logarithms.
     logs = [math.log(max(value, _SMALLEST_VALUE)) for value in values]
     # The stored noise is the noise of throughput.
     noise = stored_noise(stored.noise, source.runs[-1].run.host) if metric.name == "throughput" else None
     found = find_change_points(logs, metric.resolution, noise.least if noise else 0.0) if shown else []
-    bounds = [0, *(each.index for each in found), len(values)]
+    bounds = [0, *(change_point.index for change_point in found), len(values)]
     means = [fmean(values[start:end]) for start, end in pairwise(bounds)]
-    works = [each.run.trials[cell].work for each in source.runs]
+    works = [run.run.trials[cell].work for run in source.runs]
     stretches = [works[start:end] for start, end in pairwise(bounds)]
     # Disturbances of a machine don't change instruction counts.
     disturbed = [
         [] if metric.name == "instructions" else _disturbed(before, after) for before, after in pairwise(stretches)
     ]
     changes = [
-        _change(source.runs, each, hidden, means=pair, metric=metric, disturbed=why, differ=differ)
-        for each, pair, why in zip(found, pairwise(means), disturbed, strict=True)
-        if each.index > hidden
+        _change(source.runs, change_point, hidden, means=pair, metric=metric, disturbed=why, differ=differ)
+        for change_point, pair, why in zip(found, pairwise(means), disturbed, strict=True)
+        if change_point.index > hidden
     ]
     # Omit changes before the first shown run.
     begins = shown and not hidden
@@ -244,7 +253,7 @@ def _series(source: _OpenSeries, metric: Metric, cell: str, stored: StoredRuns) 
         "redefined": source.redefined if begins else [],
         "not_comparable": source.not_comparable if begins else [],
         "changed": differ(source.before, source.runs[0].run) if begins and source.before is not None else [],
-        "points": [each.point for each in source.runs[hidden:]],
+        "points": [run.point for run in source.runs[hidden:]],
         "enough": len(values) >= FEWEST,
         "changes": changes,
     }

@@ -32,8 +32,8 @@ def _engine_facts(engine: EngineFacts | ProgramFacts) -> Facts:
         return settings
     found = {f"{engine.engine} version": engine.version, f"{engine.engine} source": engine.source_id or ""}
     found = {name: value for name, value in found.items() if value}
-    for each in engine.compile_options:
-        option, _, value = each.partition("=")
+    for compile_option in engine.compile_options:
+        option, _, value = compile_option.partition("=")
         found[_OPTION + option] = value or "set"
     found |= settings | {"durability": engine.durability.durability_class}
     return found | {f"query plan of {statement}": "; ".join(steps) for statement, steps in engine.plans.items()}

@@ -41,8 +41,8 @@ def definition_of(plan: JsonObject, design: JsonObject, definition: str, cell: s
         # Names and example values of statements, the resolution of the timeline and the timed operations don't change
         # the work. The places of values follow from the statement and its parameters.
         parts["statements"] = [
-            {name: value for name, value in each.items() if name not in ("name", "places", "analyze")}
-            for each in objects(task.get("statements"))
+            {name: value for name, value in statement.items() if name not in ("name", "places", "analyze")}
+            for statement in objects(task.get("statements"))
         ]
         if "transactions" in parts:
             parts["transactions"] = _without_samples(parts["transactions"], _samples(definition))
@@ -76,14 +76,14 @@ def differing(known: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
 def _without_samples(steps: Any, samples: Mapping[str, str]) -> Any:
     """Return a part of a plan with the names of columns instead of values sampled from them."""
     if isinstance(steps, list):
-        return [_without_samples(each, samples) for each in steps]
+        return [_without_samples(step, samples) for step in steps]
     if not isinstance(steps, dict):
         return steps
     column = samples.get(_digest(steps.get("values"))) if steps.get("kind") == "pick" else None
     if column is not None:
         # Of the weights, the first ones are the same for any number of values.
         return {**steps, "values": column, "weights": (steps.get("weights") or [])[:2]}
-    return {name: _without_samples(each, samples) for name, each in steps.items()}
+    return {name: _without_samples(step, samples) for name, step in steps.items()}
 
 
 @lru_cache(maxsize=64)
@@ -151,4 +151,4 @@ def _name(host: JsonObject) -> str:
         None if memory is None else f"{memory / 2**30:.0f} GiB",
         place,
     ]
-    return ", ".join(each for each in words if each) or "unknown"
+    return ", ".join(word for word in words if word) or "unknown"

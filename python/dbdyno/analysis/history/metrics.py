@@ -58,10 +58,10 @@ def _cpu(cell: Cell) -> float | None:
     It is the CPU use of the server's processes, or of the worker for embedded databases.
     """
     values: list[float | None] = []
-    for each in done(cell):
-        cpu = each.cpu_percent
+    for round_ in done(cell):
+        cpu = round_.cpu_percent
         percent = cpu.client if cpu.server is None else cpu.server
-        rate = each.throughput and each.throughput / unit_seconds(cell)
+        rate = round_.throughput and round_.throughput / unit_seconds(cell)
         values.append(percent / 100 / rate * _US_PER_S if percent is not None and rate else None)
     return mean(values)
 

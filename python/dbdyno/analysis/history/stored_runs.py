@@ -66,7 +66,7 @@ class StoredRuns:
         """Read a cell's definition in a run. Raises StoreError."""
         record = self.store.run(run.id)
         trials = self.store.trials(run.id, cell=cell, intervals=False)
-        plan = next((each.plan for each in trials if each.status == "done"), {})
+        plan = next((trial.plan for trial in trials if trial.status == "done"), {})
         with self.store.interpreting(run.id):
             return definition_parts(plan, record.design, record.definition, cell)
 
@@ -76,10 +76,10 @@ class StoredRuns:
             return facts(self._engine(run, cell), run.version, run.host)
 
     def _engine(self, run: StoredRun, cell: str) -> EngineFacts | ProgramFacts | None:
-        latest = {each.block: each for each in self.store.trials(run.id, cell=cell, intervals=False)}
+        latest = {trial.block: trial for trial in self.store.trials(run.id, cell=cell, intervals=False)}
         read = derived(latest[block] for block in sorted(latest))
-        results = (each.result for each in read if each.status == "done")
-        return next((each.engine for each in results if each is not None), None)
+        results = (trial.result for trial in read if trial.status == "done")
+        return next((result.engine for result in results if result is not None), None)
 
 
 def read_history(

@@ -95,8 +95,8 @@ def summarize(run: RunRecord, trials: Sequence[TrialRecord]) -> RunSummary:
     plans = {trial.cell: trial.plan for trial in reversed(trials) if trial.status == "done"}
     counting = [blocks[block] for blocks in latest.values() for block in sorted(blocks)]
     read: dict[str, list[ReadTrial]] = {}
-    for each in derived(counting):
-        read.setdefault(each.cell, []).append(each)
+    for read_trial in derived(counting):
+        read.setdefault(read_trial.cell, []).append(read_trial)
     planned = objects(run.design.get("cells"))
     return RunSummary(
         other_kind(run.design),

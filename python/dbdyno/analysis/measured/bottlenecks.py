@@ -23,7 +23,7 @@ def bottleneck_of(trial: ReadTrial) -> Bottleneck | None:
     task = trial.of_worker or TrialTask()
     planned = text(task.target, "engine")
     engine = known_engine(planned) if planned else engine_of_product(trial.result.engine.engine)
-    statements = {each.name: each.sql for each in task.statements}
+    statements = {statement.name: statement.sql for statement in task.statements}
     modes = task.begins if task.transactions else None
     arguments = (trial.result, task.clients, modes, statements)
     found = in_transport(trial.result, trial.listeners)

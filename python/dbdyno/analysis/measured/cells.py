@@ -83,20 +83,20 @@ def build_cell(
     """
     measure = Measure.of(run.design)
     rounds = [build_round(trial, measure, bottleneck_of(trial) if diagnosed else None) for trial in trials]
-    done = [each for each in rounds if each.status == "done"]
-    read = [trial for trial, each in zip(trials, rounds, strict=True) if each.status == "done"]
+    done = [round_ for round_ in rounds if round_.status == "done"]
+    read = [trial for trial, round_ in zip(trials, rounds, strict=True) if round_.status == "done"]
     results = [trial.result for trial in read if trial.result is not None]
     # Results of external programs contain no internals.
     within = [result for result in results if isinstance(result, TrialResult)]
-    measured = [each for each in done if each.throughput is not None]
-    for index in outliers([each.throughput or 0.0 for each in measured]):
+    measured = [round_ for round_ in done if round_.throughput is not None]
+    for index in outliers([round_.throughput or 0.0 for round_ in measured]):
         measured[index].outlier = True
     latency, histograms, troubles = _latencies(done if latencies else [])
     operations, unreadable = cell_operations(within if diagnosed else [])
     stages, unreadable_stages = _stages(read, within if latencies else [])
     system = _system(planned, results)
-    for each, trial in zip(done, read, strict=True):
-        each.plans = other_plans(trial, system)
+    for round_, trial in zip(done, read, strict=True):
+        round_.plans = other_plans(trial, system)
     time = _time(done, within)
     windows = count(part(run.design, "growth"), "windows") or 1
     throughput = _throughput(measured, measure, confidence, windows)
@@ -105,30 +105,30 @@ def build_cell(
         system=system,
         factors=part(planned, "factors"),
         throughput=throughput,
-        instructions=mean(each.instructions for each in done),
+        instructions=mean(round_.instructions for round_ in done),
         latency_ms=latency,
         histograms=histograms,
-        cpu_percent=_averaged(CpuPercent, [each.cpu_percent for each in done]),
-        disk=_averaged(Disk, [each.disk for each in done]),
+        cpu_percent=_averaged(CpuPercent, [round_.cpu_percent for round_ in done]),
+        disk=_averaged(Disk, [round_.disk for round_ in done]),
         io_per_transaction=_io_per_transaction(done),
         observed=observe(
             done,
-            [_engine_counts(each) for each in results],
+            [_engine_counts(result) for result in results],
             system.durability,
             rolls_back(next((trial.of_worker for trial in trials if trial.of_worker), None)),
             number(run.device or {}, "sync_min_us"),
         ),
-        rows_per_transaction=ratio(_sum(each.rows for each in done), sum(each.completed for each in done)),
+        rows_per_transaction=ratio(_sum(round_.rows for round_ in done), sum(round_.completed for round_ in done)),
         rows_standard_error=_rows_standard_error(done),
         rows_differ=_rows_differ(run, str(planned.get("id", ""))),
-        retries_per_transaction=ratio(sum(each.retries for each in done), sum(each.completed for each in done)),
+        retries_per_transaction=ratio(sum(round_.retries for round_ in done), sum(round_.completed for round_ in done)),
         time=time,
         mutex=_mutex(within),
         waits=_waits(within),
         bottleneck=_bottleneck(done),
         share_of_ceiling=_shares(run, done, system),
         published=published,
-        failed=dict(sum((Counter(each.failed) for each in rounds), Counter())),
+        failed=dict(sum((Counter(round_.failed) for round_ in rounds), Counter())),
         statements=cell_statements(trials, done, system),
         operations=operations,
         stages=stages,
@@ -171,7 +171,7 @@ def _rows_standard_error(done: Sequence[Round]) -> float | None:
 
     The larger one of the estimates from the differences between transactions and between rounds.
     """
-    counted = [(each.completed, each.rows, each.rows_squared) for each in done if each.completed]
+    counted = [(round_.completed, round_.rows, round_.rows_squared) for round_ in done if round_.completed]
     known = [(ok, rows, squared) for ok, rows, squared in counted if rows is not None and squared is not None]
     if not known or len(known) < len(counted):
         return None
@@ -183,7 +183,7 @@ def _rows_standard_error(done: Sequence[Round]) -> float | None:
 
 def _throughput(measured: Sequence[Round], measure: Measure, confidence: float, windows: int) -> Throughput:
     unit = measure.rate
-    rates = {each.block: rate for each in measured if (rate := rate_of(each)) is not None}
+    rates = {round_.block: rate for round_ in measured if (rate := rate_of(round_)) is not None}
     if not rates:
         return Throughput(mean=None, ci95=None, unit=unit)
     interval = rate_interval(list(merged(rates, windows, merged_rate).values()), confidence)
@@ -199,10 +199,10 @@ def _latencies(done: Sequence[Round]) -> tuple[dict[str, Latency], dict[str, str
     latency: dict[str, Latency] = {}
     histograms: dict[str, str] = {}
     troubles: list[str] = []
-    names = list(dict.fromkeys(chain.from_iterable(each.histograms for each in done)))
+    names = list(dict.fromkeys(chain.from_iterable(round_.histograms for round_ in done)))
     for name in names:
         try:
-            merged = merge(each.histograms[name] for each in done if name in each.histograms)
+            merged = merge(round_.histograms[name] for round_ in done if name in round_.histograms)
         except HistogramError as error:
             troubles.append(f"the {name} latencies could not be merged across rounds: {error}")
             continue
@@ -236,19 +236,19 @@ def _system(planned: JsonObject, results: Sequence[TrialResult | ProgramResult])
         plans={} if facts is None else facts.plans,
         passed_over={} if facts is None else facts.passed_over,
         catalog={} if facts is None else facts.catalog.model_dump(),
-        lost_updates=_lost_updates([each.engine for each in results if isinstance(each, TrialResult)]),
+        lost_updates=_lost_updates([result.engine for result in results if isinstance(result, TrialResult)]),
     )
 
 
 def _lost_updates(engines: Sequence[Facts]) -> JsonObject:
     """Add up the lost-update tests before the trials."""
-    tried: list[LostUpdates] = [each.lost_updates for each in engines if each.lost_updates is not None]
+    tried: list[LostUpdates] = [facts.lost_updates for facts in engines if facts.lost_updates is not None]
     if not tried:
         return {}
     return {
-        "sessions": max(each.sessions for each in tried),
-        "acknowledged": sum(each.acknowledged for each in tried),
-        "counted": sum(each.counted for each in tried),
+        "sessions": max(lost_updates.sessions for lost_updates in tried),
+        "acknowledged": sum(lost_updates.acknowledged for lost_updates in tried),
+        "counted": sum(lost_updates.counted for lost_updates in tried),
     }
 
 
@@ -262,29 +262,29 @@ def _mean_of(hint: Any, values: Sequence[Any]) -> Any:
     if hint == float | None:
         return mean(values)
     if hint == dict[str, float | None]:
-        return {name: mean(each.get(name) for each in values) for name in dict.fromkeys(chain.from_iterable(values))}
-    return next((each for each in values if each), {} if get_origin(hint) is dict else None)
+        return {name: mean(value.get(name) for value in values) for name in dict.fromkeys(chain.from_iterable(values))}
+    return next((value for value in values if value), {} if get_origin(hint) is dict else None)
 
 
 def _io_per_transaction(done: Sequence[Round]) -> dict[str, float | None]:
-    completed = sum(each.completed for each in done)
+    completed = sum(round_.completed for round_ in done)
     if not completed:
         return {}
-    names = dict.fromkeys(chain.from_iterable(each.io for each in done))
-    return {name: ratio(_sum(each.io.get(name) for each in done), completed) for name in names}
+    names = dict.fromkeys(chain.from_iterable(round_.io for round_ in done))
+    return {name: ratio(_sum(round_.io.get(name) for round_ in done), completed) for name in names}
 
 
 def _time(done: Sequence[Round], results: Sequence[TrialResult]) -> Time | None:
-    client_s = _sum(each.client_s for each in done)
+    client_s = _sum(round_.client_s for round_ in done)
     if not client_s:
         return None
-    names = dict.fromkeys(chain.from_iterable(each.segments for each in done))
-    segments = {name: _sum(each.segments.get(name) for each in done) for name in names}
+    names = dict.fromkeys(chain.from_iterable(round_.segments for round_ in done))
+    segments = {name: _sum(round_.segments.get(name) for round_ in done) for name in names}
     # Leave out rounds that did not measure a segment.
-    seen_s = {name: _sum(each.client_s for each in done if each.segments.get(name) is not None) for name in names}
+    seen_s = {name: _sum(round_.client_s for round_ in done if round_.segments.get(name) is not None) for name in names}
     return Time(
         client_s=client_s,
-        cpu_s=sum(each.time.cpu_s for each in results),
+        cpu_s=sum(result.time.cpu_s for result in results),
         segments=segments,
         shares={name: ratio(seconds, seen_s[name]) for name, seconds in segments.items()},
     )
@@ -292,7 +292,7 @@ def _time(done: Sequence[Round], results: Sequence[TrialResult]) -> Time | None:
 
 def _mutex(results: Sequence[TrialResult]) -> Mutex | None:
     """Add up the contended mutexes by function and mutex, with the stack of the longest wait."""
-    recorded = [(each.mutex, each.time.client_s) for each in results if each.mutex is not None]
+    recorded = [(result.mutex, result.time.client_s) for result in results if result.mutex is not None]
     if not recorded:
         return None
     sites: dict[tuple[str, str], MutexSite] = {}
@@ -316,7 +316,7 @@ def _mutex(results: Sequence[TrialResult]) -> Mutex | None:
 
 def _waits(results: Sequence[TrialResult]) -> Waits | None:
     """Average the sampled states of a server's sessions over all samples."""
-    looked = [each.waits for each in results if isinstance(each.waits, observations.Waits)]
+    looked = [result.waits for result in results if isinstance(result.waits, observations.Waits)]
     samples = sum(waits.samples for waits in looked)
     if not samples:
         return None
@@ -333,34 +333,34 @@ def _waits(results: Sequence[TrialResult]) -> Waits | None:
 
 def _bottleneck(done: Sequence[Round]) -> Bottleneck | None:
     """Return the most frequent bottleneck, with the evidence of the agreeing round with the median throughput."""
-    diagnosed = [(each.bottleneck, each.throughput or 0.0) for each in done if each.bottleneck is not None]
+    diagnosed = [(round_.bottleneck, round_.throughput or 0.0) for round_ in done if round_.bottleneck is not None]
     if not diagnosed:
         return None
     resource, rounds = Counter(bottleneck.resource for bottleneck, _ in diagnosed).most_common(1)[0]
     agreeing = [(bottleneck, value) for bottleneck, value in diagnosed if bottleneck.resource == resource]
     middle = median(value for _, value in agreeing)
-    typical = min(agreeing, key=lambda each: abs(each[1] - middle))[0]
+    typical = min(agreeing, key=lambda pair: abs(pair[1] - middle))[0]
     return replace(typical, rounds=rounds, of=len(diagnosed))
 
 
 def _shares(run: RunRecord, done: Sequence[Round], system: System) -> ShareOfCeiling:
     """Return the cell's shares of the maximum rates of this machine, averaged over rounds."""
-    clients = mean(count(each.window, "clients") for each in done)
+    clients = mean(count(round_.window, "clients") for round_ in done)
     one_client = number(run.ceiling or {}, "operations_per_s")
-    cores = next((each.cpu_percent.cores for each in done if each.cpu_percent.cores), None)
-    cores = next((len(own) for each in done if (own := each.cpu_percent.processors.get("load"))), cores)
+    cores = next((round_.cpu_percent.cores for round_ in done if round_.cpu_percent.cores), None)
+    cores = next((len(own) for round_ in done if (own := round_.cpu_percent.processors.get("load"))), cores)
     # The null engine has no shared state: its rate grows with clients until all cores are busy.
     ceiling = one_client * min(clients, cores or clients) if one_client and clients else one_client
-    commits = mean(each.transactions_per_s for each in done)
-    of_each = ratio(_sum(each.statements for each in done), sum(each.completed for each in done))
+    commits = mean(round_.transactions_per_s for round_ in done)
+    of_each = ratio(_sum(round_.statements for round_ in done), sum(round_.completed for round_ in done))
     statements = None if commits is None or of_each is None else commits * of_each
-    synced = any(each.io.get("syncs") for each in done)
+    synced = any(round_.io.get("syncs") for round_ in done)
     sync_per_s = number(run.device or {}, "sync_per_s")
     random_reads = [number(each, "per_s") or 0.0 for each in objects((run.device or {}).get("random_read"))]
     return ShareOfCeiling(
         harness=ratio(statements, ceiling),
         device_sync=ratio(commits, sync_per_s) if synced and system.durability == POWER_SAFE else None,
-        device_read=ratio(mean(each.disk.reads_per_s for each in done), max(random_reads, default=None)),
+        device_read=ratio(mean(round_.disk.reads_per_s for round_ in done), max(random_reads, default=None)),
     )
 
 

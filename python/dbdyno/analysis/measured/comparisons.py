@@ -273,8 +273,8 @@ def disturbed_by_queue(*sides: Sequence[Cell | Comparable]) -> list[str]:
     waited = []
     for side in sides:
         runs = [comparable(each) for each in side]
-        shares = [each.queued for each in runs if each.queued is not None]
-        waited.append((median(shares), median(each.own_queue for each in runs)) if shares else None)
+        shares = [run.queued for run in runs if run.queued is not None]
+        waited.append((median(shares), median(run.own_queue for run in runs)) if shares else None)
     known = [share for share, _ in filter(None, waited)]
     apart = max(known) - min(known) if len(known) == len(waited) else 0.0
     said = []
@@ -362,22 +362,22 @@ def _any_failed(a: Comparable, b: Comparable) -> bool:
 def _nothing_but_failures(cell: Cell) -> float:
     """Return the share of a cell's windows in which transactions failed and none succeeded."""
     spans = [
-        (float(each["end_s"]) - float(each["start_s"]), bool(each["failed"]) and not each["ok"])
+        (float(interval["end_s"]) - float(interval["start_s"]), bool(interval["failed"]) and not interval["ok"])
         for one in done(cell)
-        for each in one.intervals
+        for interval in one.intervals
     ]
     total = sum(length for length, _ in spans)
     return sum(length for length, failing in spans if failing) / total if total else 0.0
 
 
 def _queue_share(cell: Cell) -> float | None:
-    rounds = [each for each in done(cell) if each.client_s and each.segments.get("run_queue") is not None]
-    total = sum(each.client_s or 0.0 for each in rounds)
-    return sum(each.segments["run_queue"] or 0.0 for each in rounds) / total if total else None
+    rounds = [round_ for round_ in done(cell) if round_.client_s and round_.segments.get("run_queue") is not None]
+    total = sum(round_.client_s or 0.0 for round_ in rounds)
+    return sum(round_.segments["run_queue"] or 0.0 for round_ in rounds) / total if total else None
 
 
 def _own_queue_share(cell: Cell) -> float:
-    clients = max((each.window.get("clients") or 1 for each in done(cell)), default=1)
+    clients = max((round_.window.get("clients") or 1 for round_ in done(cell)), default=1)
     cores = cell.cpu_percent.cores
     return max(0.0, 1 - cores / clients) if cores else 0.0
 
@@ -391,7 +391,7 @@ def _writes(cell: Cell) -> bool:
     """Whether rows were changed, or may have been because clients cannot see it."""
     if not engine_of_product(cell.system.engine).shows_changes:
         return bool(done(cell))
-    return any(each.rows_changed != 0 for each in done(cell))
+    return any(round_.rows_changed != 0 for round_ in done(cell))
 
 
 def other_factors(cell: Cell) -> dict[str, object]:

@@ -18,7 +18,7 @@ def cell_growth(trials: Sequence[ReadTrial], windows: int) -> Growth | None:
 
     ``windows``: trials per size of the table.
     """
-    growing = [each.growing for each in trials if each.growing is not None]
+    growing = [trial.growing for trial in trials if trial.growing is not None]
     if not growing:
         return None
     steps = [step for each in growing for step in each.filled]
@@ -34,7 +34,7 @@ def cell_growth(trials: Sequence[ReadTrial], windows: int) -> Growth | None:
 
 
 def _rows_at_end(trials: Sequence[ReadTrial]) -> float:
-    last = next(each for each in reversed(trials) if each.growing is not None)
+    last = next(trial for trial in reversed(trials) if trial.growing is not None)
     rows = 0.0 if last.growing is None else float(last.growing.rows)
     return rows + last.result.rows_changed_in_all() if isinstance(last.result, TrialResult) else rows
 
@@ -47,23 +47,23 @@ def cell_space(trials: Sequence[ReadTrial]) -> list[StoredObject]:
 
 def tree(cell: Cell) -> StoredObject | None:
     """Return the B-tree that receives new keys: the largest index, or the table without one; None if unknown."""
-    indexes = [each for each in cell.space if each.kind == "index"]
-    return max(indexes or cell.space, key=lambda each: each.bytes, default=None)
+    indexes = [stored_object for stored_object in cell.space if stored_object.kind == "index"]
+    return max(indexes or cell.space, key=lambda stored_object: stored_object.bytes, default=None)
 
 
 def device_calls(cell: Cell, what: Literal["reads", "writes", "flushes"]) -> float | None:
     """Return the device reads, writes or flushes per transaction, as counted by the kernel; None if unknown."""
     disk, rounds = cell.disk, cell.rounds
     per_s = {"reads": disk.reads_per_s, "writes": disk.writes_per_s, "flushes": disk.flushes_per_s}
-    return ratio(per_s[what], mean(each.transactions_per_s for each in rounds))
+    return ratio(per_s[what], mean(round_.transactions_per_s for round_ in rounds))
 
 
 def cell_timed(trials: Sequence[ReadTrial]) -> dict[str, float]:
     """Return the mean seconds of each statement timed after a trial, by name."""
     seconds: dict[str, list[float]] = {}
     for trial in trials:
-        for each in trial.after.timed if trial.after is not None else ():
-            seconds.setdefault(each.name, []).append(each.seconds)
+        for timed_step in trial.after.timed if trial.after is not None else ():
+            seconds.setdefault(timed_step.name, []).append(timed_step.seconds)
     return {name: fmean(values) for name, values in seconds.items()}
 
 
@@ -81,12 +81,12 @@ def memory_limit(cell: Cell) -> float | None:
 
 def cell_memory_limit(trials: Sequence[ReadTrial]) -> JsonObject | None:
     """Return the requested memory limit: ``bytes``, ``means`` and, if it could not be applied, why (``refused``)."""
-    limits = [each.limited for each in trials if each.limited is not None]
+    limits = [trial.limited for trial in trials if trial.limited is not None]
     if not limits:
         return None
-    refused = next((each for each in limits if each.refused is not None), limits[-1])
+    refused = next((limit for limit in limits if limit.refused is not None), limits[-1])
     return refused.model_dump()
 
 
 def _last(trials: Sequence[ReadTrial]) -> After | None:
-    return next((each.after for each in reversed(trials) if each.after is not None), None)
+    return next((trial.after for trial in reversed(trials) if trial.after is not None), None)

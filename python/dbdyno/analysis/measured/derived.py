@@ -56,17 +56,17 @@ def derived(trials: Iterable[TrialRecord]) -> list[ReadTrial]:
     if the data is in memory. The machine's CPU use excludes interleaved trials. A trial with invalid stored data counts
     as failed.
     """
-    made = [_read(each) for each in trials]
+    made = [_read(trial) for trial in trials]
     together: dict[str, list[TrialResult]] = {}
-    for each in made:
-        if each.together is not None and isinstance(each.result, TrialResult):
-            together.setdefault(each.together, []).append(each.result)
+    for trial in made:
+        if trial.together is not None and isinstance(trial.result, TrialResult):
+            together.setdefault(trial.together, []).append(trial.result)
     used = {group: _used_s(results) for group, results in together.items()}
     return [
-        replace(each, result=_without_others(each.result, used[each.together]))
-        if each.together is not None and isinstance(each.result, TrialResult)
-        else each
-        for each in made
+        replace(trial, result=_without_others(trial.result, used[trial.together]))
+        if trial.together is not None and isinstance(trial.result, TrialResult)
+        else trial
+        for trial in made
     ]
 
 
@@ -88,7 +88,7 @@ def _read(trial: TrialRecord) -> ReadTrial:
             parts = _parts_of(trial.parts)
             return replace(read, parts=parts, **_around(trial, *_as_one(parts, _hosts(trial, len(parts)))))
         result = None if trial.result is None else read_result(trial.result)
-        return replace(read, **_around(trial, result, [read_interval(each) for each in trial.intervals]))
+        return replace(read, **_around(trial, result, [read_interval(interval) for interval in trial.intervals]))
     except InvalidEvent as error:
         words = f"its stored data is invalid: {error}"
     except (HistogramError, ValueError) as error:
@@ -127,7 +127,7 @@ def _hosts(trial: TrialRecord, parts: int) -> list[str]:
     """Return the machine of each worker: its boot id with several load machines, otherwise an empty string."""
     stored = trial.around.get("load_machines")
     machines = [] if stored is None else read_part(LoadMachines, stored, "load_machines").machines
-    return [each.boot for each in machines] if len(machines) == parts else [""] * parts
+    return [machine.boot for machine in machines] if len(machines) == parts else [""] * parts
 
 
 def _around(trial: TrialRecord, result: TrialResult | ProgramResult | None, intervals: list[Interval]) -> JsonObject:
@@ -166,7 +166,7 @@ def _kept_in_memory(result: TrialResult, file_system: str) -> TrialResult:
 
 def _used_s(results: Sequence[TrialResult]) -> float:
     """Return the CPU seconds that trials used in their windows."""
-    return sum(each.cpu.process_percent / 100 * (each.watched_s or each.elapsed_s) for each in results)
+    return sum(result.cpu.process_percent / 100 * (result.watched_s or result.elapsed_s) for result in results)
 
 
 def _without_others(result: TrialResult, used_s: float) -> TrialResult:

@@ -55,29 +55,29 @@ class _Counted:
     disk: str = ""
     clients: float = 1.0
 
-    def add(self, each: Round, engine: EngineCounts | None) -> None:
+    def add(self, round_: Round, engine: EngineCounts | None) -> None:
         """Add a round. ``engine``: the engine's own counts."""
-        changing = float(each.transactions_changing or 0)
+        changing = float(round_.transactions_changing or 0)
         acknowledged = 0 if engine is None else engine.acknowledged
         counters = {} if engine is None else engine.counters
-        clients = int(each.window["clients"] or 1)
+        clients = int(round_.window["clients"] or 1)
         # A server's counts include all interleaved cells.
-        alone = not each.interleaving
-        files, disk = each.io.get("syncs"), each.flushes
+        alone = not round_.interleaving
+        files, disk = round_.io.get("syncs"), round_.flushes
         flushes = None if not disk else float(disk["flushes"] + disk["forced_writes"])
         commits = in_window = changing
         if files is not None:
             # A row updated to the same value counts as changed, but the engine writes nothing for it.
-            written = each.io.get("writes")
+            written = round_.io.get("writes")
             commits = in_window = changing if written is None else min(changing, float(written))
-            self.sync_s += each.segments.get("sync") or 0.0
+            self.sync_s += round_.segments.get("sync") or 0.0
             self._add_syncs(commits, files, "files", 1.0)
         elif alone and "syncs" in counters:
             # As above: the server counts only the rows that it wrote.
-            share = ratio(changing, each.completed) or 0.0
+            share = ratio(changing, round_.completed) or 0.0
             commits = min(acknowledged * share, counters.get("rows", acknowledged))
             # The server's counts include the warm-up, the disk's don't.
-            in_window = commits * (ratio(each.completed, acknowledged) or 0.0)
+            in_window = commits * (ratio(round_.completed, acknowledged) or 0.0)
             self._add_syncs(commits, counters["syncs"], "server", clients)
         elif alone and flushes is not None:
             self._add_syncs(commits, flushes, "device", clients)
@@ -130,12 +130,12 @@ def observe(
     counted = _Counted()
     put_off: list[dict[str, float]] = []
     counters: list[dict[str, float]] = []
-    for each, engine in zip(done, counts, strict=True):
-        if sum(each.failed.values()) > _FAILED * each.issued:
+    for round_, engine in zip(done, counts, strict=True):
+        if sum(round_.failed.values()) > _FAILED * round_.issued:
             continue
-        counted.add(each, engine)
-        alone = not each.interleaving
-        if engine is not None and engine.acknowledged and (alone or each.io.get("syncs") is not None):
+        counted.add(round_, engine)
+        alone = not round_.interleaving
+        if engine is not None and engine.acknowledged and (alone or round_.io.get("syncs") is not None):
             put_off.append(_put_off(engine))
             risen = {name: value / engine.acknowledged for name, value in engine.counters.items()}
             counters.append(risen if alone else {})
@@ -166,8 +166,8 @@ def notable_backlog(backlog: dict[str, float]) -> dict[str, float]:
 
 def _means(figures: Sequence[dict[str, float]]) -> dict[str, float]:
     """Return the mean of each value over the dictionaries that contain it."""
-    names = sorted({name for each in figures for name in each})
-    return {name: mean(each.get(name) for each in figures) or 0.0 for name in names}
+    names = sorted({name for figure in figures for name in figure})
+    return {name: mean(figure.get(name) for figure in figures) or 0.0 for name in names}
 
 
 def _put_off(counts: EngineCounts) -> dict[str, float]:
@@ -186,4 +186,4 @@ def _times(count: float, what: str) -> str:
 def rolls_back(task: TrialTask | None) -> bool:
     """Whether transactions may roll back, so that their changes need not be durable."""
     transactions = () if task is None else task.transactions
-    return any(isinstance(step, Rollback) for each in transactions for step in flat(each.steps))
+    return any(isinstance(step, Rollback) for transaction in transactions for step in flat(transaction.steps))

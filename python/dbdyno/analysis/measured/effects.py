@@ -63,11 +63,11 @@ class _Change:
     @property
     def contrasts(self) -> list[Contrast]:
         """The contrast in each context."""
-        return [each.contrast for each in self.contexts]
+        return [context.contrast for context in self.contexts]
 
     def at_level(self, other: str, level: Any) -> _Change:
         """Return the change restricted to a level of another factor."""
-        contexts = [each for each in self.contexts if _key(each.others.get(other)) == _key(level)]
+        contexts = [context for context in self.contexts if _key(context.others.get(other)) == _key(level)]
         return replace(self, contexts=contexts, at={other: level})
 
 
@@ -146,10 +146,10 @@ def _changes(cells: Sequence[Cell], factor: str, levels: Sequence[Any]) -> Itera
             for group in groups
             if a in group and b in group and not rows_differ(group[a], group[b]) and not hardly_any(group[a], group[b])
         ]
-        usual = Counter(usual_metric(each.a, each.b) for each in fair).most_common(1)
+        usual = Counter(usual_metric(context.a, context.b) for context in fair).most_common(1)
         for metric in dict.fromkeys((*(name for name, _ in usual), ANSWERS)):
-            contexts = [replace(each, contrast=contrast_of(each.a, each.b, metric)) for each in fair]
-            contexts = [each for each in contexts if each.contrast.values]
+            contexts = [replace(context, contrast=contrast_of(context.a, context.b, metric)) for context in fair]
+            contexts = [context for context in contexts if context.contrast.values]
             if contexts:
                 is_usual = metric == usual[0][0]
                 yield _Change(factor, present[0], level, metric, is_usual, contexts, {})
@@ -173,11 +173,11 @@ def _pairs_of_levels(change: _Change, other: str, factors: Mapping[str, Sequence
     """Yield pairs of levels of another factor at which a change was measured: the first with each later one."""
     if other != change.factor:
         levels = _levels_of(change, other, factors)
-        yield from ((levels[0], each) for each in levels[1:])
+        yield from ((levels[0], level) for level in levels[1:])
 
 
 def _levels_of(change: _Change, other: str, factors: Mapping[str, Sequence[Any]]) -> list[Any]:
-    measured = {_key(each.others.get(other)) for each in change.contexts}
+    measured = {_key(context.others.get(other)) for context in change.contexts}
     return [each for each in factors[other] if _key(each) in measured]
 
 
@@ -197,7 +197,7 @@ def _effect(change: _Change, decision: Decision, roles: Mapping[str, str], depen
         detectable=decision.detectable,
         more_rounds=decision.more_rounds,
         blocks=0 if ratio is None else ratio.count,
-        cells=[[each.a.id, each.b.id] for each in change.contexts],
+        cells=[[context.a.id, context.b.id] for context in change.contexts],
         depends_on=depends,
         durability=None if classes is None else classes[0],
         durability_in=0 if classes is None else classes[1],
@@ -207,7 +207,9 @@ def _effect(change: _Change, decision: Decision, roles: Mapping[str, str], depen
 
 def _durability(contexts: Sequence[_Context]) -> tuple[list[str], int] | None:
     """Return the durability classes before and after a change and the number of contexts; None if not unique."""
-    found = [(class_of(each.a), class_of(each.b)) for each in contexts if durability_differs(each.a, each.b)]
+    found = [
+        (class_of(context.a), class_of(context.b)) for context in contexts if durability_differs(context.a, context.b)
+    ]
     if len(set(found)) != 1:
         return None
     a, b = found[0]
@@ -216,8 +218,9 @@ def _durability(contexts: Sequence[_Context]) -> tuple[list[str], int] | None:
 
 def _failed(contexts: Sequence[_Context]) -> list[float] | None:
     """Return the shares of failed transactions before and after; None unless the difference is significant."""
-    if not any(failures_differ(each.a, each.b) for each in contexts):
+    if not any(failures_differ(context.a, context.b) for context in contexts):
         return None
     return [
-        fmean(failing(cell) for cell in side) for side in zip(*((each.a, each.b) for each in contexts), strict=True)
+        fmean(failing(cell) for cell in side)
+        for side in zip(*((context.a, context.b) for context in contexts), strict=True)
     ]

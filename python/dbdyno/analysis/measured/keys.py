@@ -31,7 +31,7 @@ class NewKeys:
     def of(cls, task: TrialTask | None) -> NewKeys:
         """Return the kind from the first parameter of a trial's task that is a UUID or a serial number."""
         transactions = () if task is None else task.transactions
-        steps = (step for each in transactions for step in each.steps)
+        steps = (step for transaction in transactions for step in transaction.steps)
         for param in (param for step in steps if isinstance(step, Execute) for param in step.params):
             if isinstance(param, Serial):
                 return cls("serial")

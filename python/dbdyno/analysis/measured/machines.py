@@ -28,7 +28,7 @@ def machine_rounds(trial: ReadTrial, rates: Sequence[float]) -> list[LoadMachine
     machines = load.machines
     done = _per_client([_rates(intervals) for _, intervals in trial.parts], machines)
     times = [_medians(intervals) for _, intervals in trial.parts]
-    clients, total = sum(each.clients for each in machines), sum(rates)
+    clients, total = sum(machine.clients for machine in machines), sum(rates)
     return [
         replace(
             _round(machine, result, agreed_ns=load.agreed_ns, rate=rates[number], total=total, clients=clients),
@@ -68,12 +68,12 @@ def _round(
 
 def _rates(intervals: Sequence[Interval]) -> dict[int, float]:
     """Return the successful transactions per second by interval."""
-    lengths = {each.index: each.end_s - each.start_s for each in intervals}
+    lengths = {interval.index: interval.end_s - interval.start_s for interval in intervals}
     usual = max(lengths.values(), default=0.0)
     return {
-        each.index: each.ok / lengths[each.index]
-        for each in intervals
-        if lengths[each.index] > max(0.0, _WHOLE * usual)
+        interval.index: interval.ok / lengths[interval.index]
+        for interval in intervals
+        if lengths[interval.index] > max(0.0, _WHOLE * usual)
     }
 
 
@@ -86,7 +86,7 @@ def _per_client(rates: Sequence[Mapping[int, float]], machines: Sequence[LoadMac
 
 
 def _medians(intervals: Sequence[Interval]) -> dict[int, float]:
-    return {each.index: each.service_ms.p50 for each in intervals if each.service_ms is not None}
+    return {interval.index: interval.service_ms.p50 for interval in intervals if interval.service_ms is not None}
 
 
 def _differences(figures: Sequence[Mapping[int, float]], number: int) -> list[float]:

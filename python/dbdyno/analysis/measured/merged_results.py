@@ -63,7 +63,9 @@ def merge_results(results: Sequence[TrialResult], hosts: Sequence[str] | None = 
         update={
             **{name: _sum([getattr(result, name) for result in results]) for name in _SUMMED},
             "rate": _rate(results, witness),
-            "failures": {kind: message for each in reversed(results) for kind, message in each.failures.items()},
+            "failures": {
+                kind: message for trial_result in reversed(results) for kind, message in trial_result.failures.items()
+            },
             "failed_by_code": _failed_by_code(results),
             "next_use": max(result.next_use for result in results),
             "ended_by": max((result.ended_by for result in results), key=_ENDINGS.index),
@@ -75,7 +77,7 @@ def merge_results(results: Sequence[TrialResult], hosts: Sequence[str] | None = 
             "operations": merge_operations([result.operations for result in results]),
             "latency_ms": latency_ms,
             "cpu": _cpu(results, witness, [""] * len(results) if hosts is None else hosts),
-            "observed": _observed([each for result in results if (each := result.observed) is not None]),
+            "observed": _observed([observed for result in results if (observed := result.observed) is not None]),
             # Only one process reads the row estimates of plans.
             "engine": next((result.engine for result in results if result.engine.estimates), witness.engine),
             "changes": _changes([result.changes for result in results if result.changes is not None]),
@@ -87,10 +89,10 @@ def merge_results(results: Sequence[TrialResult], hosts: Sequence[str] | None = 
 def _failed_by_code(results: Sequence[TrialResult]) -> list[FailedByCode]:
     """Add up failures by code, keeping the first message of each."""
     found: dict[tuple[str, str], FailedByCode] = {}
-    for each in (each for result in results for each in result.failed_by_code):
-        key = each.kind, each.code
+    for failure in (each for result in results for each in result.failed_by_code):
+        key = failure.kind, failure.code
         known = found.get(key)
-        found[key] = each if known is None else known.model_copy(update={"count": known.count + each.count})
+        found[key] = failure if known is None else known.model_copy(update={"count": known.count + failure.count})
     return list(found.values())
 
 
@@ -123,16 +125,16 @@ def merge_intervals(intervals: Sequence[Interval], hosts: Sequence[str] | None =
     seen = dict(reversed(list(zip(hosts or [""] * len(intervals), intervals, strict=True))))
     return first.model_copy(
         update={
-            "start_s": min(each.start_s for each in intervals),
-            "end_s": max(each.end_s for each in intervals),
-            "ok": sum(each.ok for each in intervals),
-            "failed": sum(each.failed for each in intervals),
-            "statements": sum(each.statements for each in intervals),
-            "rows": sum(each.rows for each in intervals),
+            "start_s": min(interval.start_s for interval in intervals),
+            "end_s": max(interval.end_s for interval in intervals),
+            "ok": sum(interval.ok for interval in intervals),
+            "failed": sum(interval.failed for interval in intervals),
+            "statements": sum(interval.statements for interval in intervals),
+            "rows": sum(interval.rows for interval in intervals),
             "service_ms": first.service_ms if len(intervals) == 1 else None,
-            "cpu_percent": sum(each.cpu_percent for each in intervals),
-            "hottest_thread_percent": max(each.hottest_thread_percent for each in intervals),
-            "machine_percent": sum(each.machine_percent for each in seen.values()),
+            "cpu_percent": sum(interval.cpu_percent for interval in intervals),
+            "hottest_thread_percent": max(interval.hottest_thread_percent for interval in intervals),
+            "machine_percent": sum(interval.machine_percent for interval in seen.values()),
         }
     )
 
@@ -140,16 +142,19 @@ def merge_intervals(intervals: Sequence[Interval], hosts: Sequence[str] | None =
 def _changes(counted: Sequence[ChangedCalls]) -> ChangedCalls | None:
     if not counted:
         return None
-    kinds = {name: [calls for each in counted if (calls := getattr(each, name)) is not None] for name in _KINDS}
+    kinds = {
+        name: [calls for changed_calls in counted if (calls := getattr(changed_calls, name)) is not None]
+        for name in _KINDS
+    }
     return ChangedCalls(**{name: _calls(calls) if calls else None for name, calls in kinds.items()})
 
 
 def _calls(calls: Sequence[Calls]) -> Calls:
-    own = [each.own_s for each in calls if each.own_s is not None]
+    own = [call.own_s for call in calls if call.own_s is not None]
     return Calls(
-        calls=sum(each.calls for each in calls),
+        calls=sum(call.calls for call in calls),
         own_s=sum(own) if own else None,
-        added_s=sum(each.added_s for each in calls),
+        added_s=sum(call.added_s for call in calls),
     )
 
 
@@ -158,40 +163,41 @@ def _observed(seen: Sequence[Observed]) -> Observed | None:
     if not seen:
         return None
     merged = Observed(
-        acknowledged=sum(each.acknowledged for each in seen),
-        counters=_greatest([each.counters for each in seen]),
-        backlog=_greatest([each.backlog for each in seen]),
-        backlog_before=_greatest([each.backlog_before for each in seen]),
+        acknowledged=sum(observed.acknowledged for observed in seen),
+        counters=_greatest([observed.counters for observed in seen]),
+        backlog=_greatest([observed.backlog for observed in seen]),
+        backlog_before=_greatest([observed.backlog_before for observed in seen]),
     )
-    errors = [each.error for each in seen if each.error]
+    errors = [observed.error for observed in seen if observed.error]
     return merged.model_copy(update={"error": errors[0]}) if errors else merged
 
 
 def _greatest(figures: Sequence[dict[str, float]]) -> dict[str, float]:
-    names = sorted({name for each in figures for name in each})
-    return {name: max(each[name] for each in figures if name in each) for name in names}
+    names = sorted({name for figure in figures for name in figure})
+    return {name: max(figure[name] for figure in figures if name in figure) for name in names}
 
 
 def _cpu(results: Sequence[TrialResult], witness: TrialResult, hosts: Sequence[str]) -> CpuShare:
     # The process with the longest window measured most of its machine's time.
     seen = {
         host: max(
-            (each for each, own in zip(results, hosts, strict=True) if own == host), key=lambda each: each.elapsed_s
+            (result for result, own in zip(results, hosts, strict=True) if own == host),
+            key=lambda result: result.elapsed_s,
         )
         for host in dict.fromkeys(hosts)
     }
     longest = witness.elapsed_s
     # A process that ended earlier used no CPU in the rest of the longest window.
-    share = {id(each): each.elapsed_s / longest if longest > 0 else 1.0 for each in results}
+    share = {id(result): result.elapsed_s / longest if longest > 0 else 1.0 for result in results}
     return witness.cpu.model_copy(
         update={
-            "process_percent": sum(each.cpu.process_percent * share[id(each)] for each in results),
-            "user_percent": sum(each.cpu.user_percent * share[id(each)] for each in results),
-            "system_percent": sum(each.cpu.system_percent * share[id(each)] for each in results),
-            "hottest_thread_percent": max(each.cpu.hottest_thread_percent for each in results),
-            "machine_percent": sum(each.cpu.machine_percent for each in seen.values()),
-            "steal_percent": sum(each.cpu.steal_percent for each in seen.values()),
-            "cores": sum(each.cpu.cores for each in seen.values()),
+            "process_percent": sum(result.cpu.process_percent * share[id(result)] for result in results),
+            "user_percent": sum(result.cpu.user_percent * share[id(result)] for result in results),
+            "system_percent": sum(result.cpu.system_percent * share[id(result)] for result in results),
+            "hottest_thread_percent": max(result.cpu.hottest_thread_percent for result in results),
+            "machine_percent": sum(result.cpu.machine_percent for result in seen.values()),
+            "steal_percent": sum(result.cpu.steal_percent for result in seen.values()),
+            "cores": sum(result.cpu.cores for result in seen.values()),
         }
     )
 
@@ -205,7 +211,7 @@ def _sum(values: Sequence[_Value]) -> _Value:
         total: Any = {name: _sum([table[name] for table in tables if name in table]) for name in names}
     elif isinstance(first, Part):
         fields = type(first).model_fields
-        total = type(first)(**{name: _sum([getattr(each, name) for each in values]) for name in fields})
+        total = type(first)(**{name: _sum([getattr(value, name) for value in values]) for name in fields})
     else:
         numbers: Any = values
         total = sum(numbers)

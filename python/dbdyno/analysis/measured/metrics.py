@@ -28,13 +28,13 @@ ANSWERS = "p99"
 
 def is_open_loop(cell: Cell) -> bool:
     """Whether transactions were started on a schedule. Only then is there a response time besides the service time."""
-    return any("response" in each.latency_ms for each in done(cell))
+    return any("response" in round_.latency_ms for round_ in done(cell))
 
 
 def keeps_up(cell: Cell) -> bool:
     """Whether an open loop started all due transactions, so that its throughput equals the offered rate."""
     rounds = done(cell)
-    due, skipped = sum(each.issued for each in rounds), sum(each.skipped for each in rounds)
+    due, skipped = sum(round_.issued for round_ in rounds), sum(round_.skipped for round_ in rounds)
     return is_open_loop(cell) and skipped < max(OVERLOADED * due, 1)
 
 
@@ -57,12 +57,12 @@ def usual_metric_of(kept_up: bool) -> str:
 
 def done(cell: Cell) -> list[Round]:
     """Return the rounds with a result."""
-    return [each for each in cell.rounds if each.status == "done"]
+    return [round_ for round_ in cell.rounds if round_.status == "done"]
 
 
 def failing_by_round(cell: Cell) -> list[float]:
     """Return the share of failed transactions of each round that started any."""
-    return [sum(each.failed.values()) / each.issued for each in done(cell) if each.issued]
+    return [sum(round_.failed.values()) / round_.issued for round_ in done(cell) if round_.issued]
 
 
 def failing(cell: Cell) -> float:
@@ -71,13 +71,13 @@ def failing(cell: Cell) -> float:
     return fmean(shares) if shares else 0.0
 
 
-def rate_of(each: Round) -> Rate | None:
+def rate_of(round_: Round) -> Rate | None:
     """Return a round's throughput with the data it is estimated from; None if it has none or it is 0."""
-    if not each.throughput:
+    if not round_.throughput:
         return None
-    basis = each.rate
+    basis = round_.rate
     return Rate(
-        each.throughput,
+        round_.throughput,
         basis.time_s,
         basis.count,
         basis.seconds,
@@ -104,7 +104,7 @@ def rates_by_block(cell: Cell) -> Rates:
 
 
 def _rates(cell: Cell) -> dict[int, Rate]:
-    return {each.block: rate for each in cell.rounds if (rate := rate_of(each)) is not None}
+    return {round_.block: rate for round_ in cell.rounds if (rate := rate_of(round_)) is not None}
 
 
 def windows_of(cell: Cell) -> int:
@@ -133,13 +133,13 @@ def _values(cell: Cell, metric: str) -> dict[int, float]:
     if metric == "active":
         return _active_ms(cell)
     if metric == "instructions":
-        return {each.block: each.instructions for each in cell.rounds if each.instructions}
+        return {round_.block: round_.instructions for round_ in cell.rounds if round_.instructions}
     values: dict[int, float] = {}
-    for each in done(cell):
-        times = shown_times(each.latency_ms)
+    for round_ in done(cell):
+        times = shown_times(round_.latency_ms)
         value = None if times is None else getattr(times, metric)
         if value:
-            values[each.block] = float(value)
+            values[round_.block] = float(value)
     return values
 
 
@@ -153,15 +153,15 @@ def logs_by_block(cell: Cell, metric: str) -> dict[int, float]:
 def _active_ms(cell: Cell) -> dict[int, float]:
     """Return the active time in milliseconds of blocks that recorded how long clients waited for a CPU."""
     found: dict[int, float] = {}
-    for each in done(cell):
-        waited, client_s = each.segments.get("run_queue"), each.client_s
-        clients = each.window.get("clients") or 1
-        if each.throughput and client_s and waited is not None and waited < client_s:
-            found[each.block] = 1e3 * clients * (1 - waited / client_s) / each.throughput
+    for round_ in done(cell):
+        waited, client_s = round_.segments.get("run_queue"), round_.client_s
+        clients = round_.window.get("clients") or 1
+        if round_.throughput and client_s and waited is not None and waited < client_s:
+            found[round_.block] = 1e3 * clients * (1 - waited / client_s) / round_.throughput
     return found
 
 
 def lower_bounds(cell: Cell, metric: str) -> int:
     """Return the number of rounds in which a metric is a lower bound, because transactions failed or were skipped."""
-    shown = [shown_times(each.latency_ms) for each in done(cell)]
+    shown = [shown_times(round_.latency_ms) for round_ in done(cell)]
     return sum(times is not None and metric in times.at_least for times in shown)

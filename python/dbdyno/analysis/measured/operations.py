@@ -34,10 +34,12 @@ def cell_operations(results: Sequence[TrialResult]) -> tuple[list[Operation], li
         operations.append(made)
         total += made.seconds if kind == "transaction" else 0.0
     # Statements may be timed in a sample of transactions, whose total differs from the total of all.
-    timed_s = sum(each.operations.timed_s for each in results if each.operations is not None) or total
-    for each in operations:
-        whole = total if each.kind == "transaction" else timed_s
-        each.share = each.seconds / whole if whole else None
+    timed_s = (
+        sum(trial_result.operations.timed_s for trial_result in results if trial_result.operations is not None) or total
+    )
+    for operation in operations:
+        whole = total if operation.kind == "transaction" else timed_s
+        operation.share = operation.seconds / whole if whole else None
     return operations, troubles
 
 

@@ -146,7 +146,7 @@ def build_round(trial: ReadTrial, measure: Measure, bottleneck: Bottleneck | Non
         **accounting.model_dump(exclude={"failed"}),
         failed=failed,
         failures={} if worker is None else dict(worker.failures),
-        failed_by_code=[] if worker is None else [Failed(**each.model_dump()) for each in worker.failed_by_code],
+        failed_by_code=[] if worker is None else [Failed(**failure.model_dump()) for failure in worker.failed_by_code],
         completed=completed,
         elapsed_s=None if result is None else result.elapsed_s,
         ended_by=None if result is None else result.ended_by,
@@ -163,10 +163,12 @@ def build_round(trial: ReadTrial, measure: Measure, bottleneck: Bottleneck | Non
         rows_changed=None if work is None else work.rows_changed,
         transactions_changing=None if worker is None else worker.work.transactions_changing,
         statements=None if work is None else work.statements,
-        transactions={} if result is None else {name: each.model_dump() for name, each in result.transactions.items()},
+        transactions={}
+        if result is None
+        else {name: counts.model_dump() for name, counts in result.transactions.items()},
         statements_by_name={}
         if worker is None
-        else {name: each.model_dump() for name, each in worker.statements.items()},
+        else {name: counts.model_dump() for name, counts in worker.statements.items()},
         latency_ms={} if result is None else {name: _latency(times) for name, times in result.latency_ms.items()},
         cpu_percent=_cpu(result, trial.allowed),
         scheduling={} if worker is None else worker.scheduling.model_dump(),
@@ -191,13 +193,13 @@ def build_round(trial: ReadTrial, measure: Measure, bottleneck: Bottleneck | Non
         listeners=[] if trial.listeners is None else _listeners(trial.listeners),
         load_machines=machine_rounds(trial, [_throughput_of(result, measure) for result, _ in trial.parts]),
         lost_machines=[] if trial.load_machines is None else trial.load_machines.lost,
-        intervals=[each.model_dump() for each in trial.intervals],
+        intervals=[interval.model_dump() for interval in trial.intervals],
         histograms={} if result is None else result.histograms,
     )
 
 
 def _listeners(listeners: Listeners) -> list[Listener]:
-    return [Listener(**each.model_dump(), somaxconn=listeners.somaxconn) for each in listeners.sockets]
+    return [Listener(**listener.model_dump(), somaxconn=listeners.somaxconn) for listener in listeners.sockets]
 
 
 def _throughput_of(result: TrialResult, measure: Measure) -> float:
@@ -272,8 +274,8 @@ def _counted(result: TrialResult | ProgramResult | None, measure: Measure) -> fl
     """Return the share of the successful transactions that throughput counts."""
     if result is None or not measure.transactions:
         return 1.0
-    counted = sum(each.ok for name, each in result.transactions.items() if name in measure.transactions)
-    return ratio(counted, sum(each.ok for each in result.transactions.values())) or 0.0
+    counted = sum(counts.ok for name, counts in result.transactions.items() if name in measure.transactions)
+    return ratio(counted, sum(counts.ok for counts in result.transactions.values())) or 0.0
 
 
 def _worked(work: Work, ok: float, measure: Measure) -> float:
@@ -315,8 +317,8 @@ def _cpu(result: TrialResult | ProgramResult | None, allowed: Allowed | None) ->
         machine=cpu.machine_percent,
         steal=cpu.steal_percent,
         cores=cpu.cores,
-        tiers={each.name: each.cpu_percent for each in tiers},
-        tier_threads={each.name: each.threads[0].cpu_percent for each in tiers if each.threads},
+        tiers={tier.name: tier.cpu_percent for tier in tiers},
+        tier_threads={tier.name: tier.threads[0].cpu_percent for tier in tiers if tier.threads},
         processors={} if allowed is None else _processors(allowed),
     )
 

@@ -92,7 +92,7 @@ def _first(each: tuple[int, Cell]) -> int:
 
 def _clients(cell: Cell) -> int | None:
     """Return the number of clients of a cell's trials; None if unknown."""
-    return next((int(each.window["clients"]) for each in cell.rounds if each.window.get("clients")), None)
+    return next((int(round_.window["clients"]) for round_ in cell.rounds if round_.window.get("clients")), None)
 
 
 def _check_cells(factor: str, others: Sequence[str], group: Sequence[Cell], numbers: Mapping[str, int | None]) -> None:
@@ -103,7 +103,7 @@ def _check_cells(factor: str, others: Sequence[str], group: Sequence[Cell], numb
         _few(factor, len(group))
     for why, advice in _doubts(factor, group):
         raise _Refused(why, advice)
-    known = [each for each in numbers.values() if each is not None]
+    known = [number for number in numbers.values() if number is not None]
     if len(set(known)) < LEAST_LEVELS:
         _few(factor, len(set(known)))
     if len(set(known)) < len(known):
@@ -180,7 +180,11 @@ def _may_be_greatest(rates: Sequence[Rates], levels: Sequence[int], confidence: 
     noise = noise_of([own_values(each) for each in rates])
     pairs = list(combinations(range(len(levels)), 2))
     made = decide([paired_rates(rates[a], rates[b], confidence, noise) for a, b in pairs], 0.0)
-    slower = {pair[each.verdict == "slower"] for pair, each in zip(pairs, made, strict=True) if each.verdict in _APART}
+    slower = {
+        pair[decision.verdict == "slower"]
+        for pair, decision in zip(pairs, made, strict=True)
+        if decision.verdict in _APART
+    }
     return [level for place, level in enumerate(levels) if place not in slower]
 
 

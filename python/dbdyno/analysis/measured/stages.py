@@ -19,12 +19,12 @@ def merge_stages(stages: Sequence[Sequence[Stage]]) -> list[Stage]:
 def _merged(same: Iterable[Stage]) -> Stage:
     parts = list(same)
     return Stage(
-        scheduled=sum(each.scheduled for each in parts),
-        ok=sum(each.ok for each in parts),
-        failed=sum(each.failed for each in parts),
-        skipped=sum(each.skipped for each in parts),
-        response=_added(each.response for each in parts),
-        at_least=_added(each.at_least for each in parts),
+        scheduled=sum(stage.scheduled for stage in parts),
+        ok=sum(stage.ok for stage in parts),
+        failed=sum(stage.failed for stage in parts),
+        skipped=sum(stage.skipped for stage in parts),
+        response=_added(stage.response for stage in parts),
+        at_least=_added(stage.at_least for stage in parts),
     )
 
 
@@ -39,22 +39,22 @@ def cell_stages(task: TrialTask | None, results: Sequence[TrialResult]) -> list[
     ``task``: the task of a trial.
     """
     planned = task.arrival.stages if task is not None and isinstance(task.arrival, Open) else ()
-    merged = merge_stages([each.stages for each in results])
+    merged = merge_stages([trial_result.stages for trial_result in results])
     found, start = [], 0.0
-    for plan, each in zip(planned, merged, strict=False):
+    for plan, stage in zip(planned, merged, strict=False):
         seconds = plan.seconds * len(results)
         # Without transactions, the histograms are empty.
-        known = bool(each.scheduled)
-        times = Histogram(each.response).latency_ms(Histogram(each.at_least)) if known else no_latency()
+        known = bool(stage.scheduled)
+        times = Histogram(stage.response).latency_ms(Histogram(stage.at_least)) if known else no_latency()
         found.append(
             result.Stage(
                 start_s=start,
                 seconds=plan.seconds,
                 rate=[plan.from_, plan.to],
-                offered=each.scheduled / seconds,
-                throughput=each.ok / seconds,
-                failed=each.failed,
-                skipped=each.skipped,
+                offered=stage.scheduled / seconds,
+                throughput=stage.ok / seconds,
+                failed=stage.failed,
+                skipped=stage.skipped,
                 latency_ms=times,
             )
         )
@@ -65,17 +65,17 @@ def cell_stages(task: TrialTask | None, results: Sequence[TrialResult]) -> list[
 def cell_beside(results: Sequence[TrialResult]) -> list[result.Beside]:
     """Return the work beside the clients of a cell over its rounds."""
     found = []
-    for name in dict.fromkeys(each.name for one in results for each in one.beside):
-        parts = [each for one in results for each in one.beside if each.name == name]
-        executions = sum(each.ok for each in parts)
+    for name in dict.fromkeys(beside.name for one in results for beside in one.beside):
+        parts = [beside for one in results for beside in one.beside if beside.name == name]
+        executions = sum(beside.ok for beside in parts)
         found.append(
             result.Beside(
                 name=name,
                 executions=executions,
-                mean_s=ratio(sum(each.total_s for each in parts), executions),
-                max_s=max(each.longest_s for each in parts) if executions else None,
-                failed=sum(each.failed for each in parts),
-                failure=next((each.failure for each in parts if each.failure is not None), None),
+                mean_s=ratio(sum(beside.total_s for beside in parts), executions),
+                max_s=max(beside.longest_s for beside in parts) if executions else None,
+                failed=sum(beside.failed for beside in parts),
+                failure=next((beside.failure for beside in parts if beside.failure is not None), None),
             )
         )
     return found
@@ -83,7 +83,7 @@ def cell_beside(results: Sequence[TrialResult]) -> list[result.Beside]:
 
 def beside_error(found: TrialResult, allowed: Collection[str]) -> str | None:
     """Return why the work beside the clients fails a trial, or None. ``allowed``: the names of what may fail."""
-    for each in found.beside:
-        if each.failed and each.name not in allowed:
-            return f"`{each.name}` beside the load failed: {each.failure}"
+    for beside in found.beside:
+        if beside.failed and beside.name not in allowed:
+            return f"`{beside.name}` beside the load failed: {beside.failure}"
     return None

@@ -23,19 +23,19 @@ _INDEX = re.compile(r"""create\s+(unique\s+)?index\b|\s*\{\s*"createIndexes"\s*:
 def cell_statements(trials: Sequence[ReadTrial], done: Sequence[Round], system: System) -> list[CellStatement]:
     """Return the statements of a cell in the order of its plan."""
     statements = next(
-        (each.of_worker.statements for each in trials if each.of_worker and each.of_worker.statements), ()
+        (trial.of_worker.statements for trial in trials if trial.of_worker and trial.of_worker.statements), ()
     )
     estimates, analyzed = _estimates(trials)
     prepared = _prepared(trials, system)
     made: list[CellStatement] = []
-    for each in statements:
-        name, sql = each.name, each.sql
+    for statement in statements:
+        name, sql = statement.name, statement.sql
         counts = [part(each_round.statements_by_name, name) for each_round in done]
         made.append(
             CellStatement(
                 name=name,
                 sql=sql,
-                values=list(each.example),
+                values=list(statement.example),
                 rows=ratio(
                     sum(count(one, "rows") or 0 for one in counts), sum(count(one, "executions") or 0 for one in counts)
                 ),
@@ -55,7 +55,7 @@ def plan_nodes(system: System, sql: str, plan: Sequence[str], estimates: Sequenc
     read = engine.read_plan(plan)
     if read is None:
         return []
-    tables = [str(each.get("name")) for each in objects(system.catalog.get("tables"))]
+    tables = [str(table.get("name")) for table in objects(system.catalog.get("tables"))]
     nodes = with_table_names(read.nodes, numbered(sql, VALUE, engine.name), engine.grammar, tables)
     partial = [
         (str(table.get("name")), index.get("name"))
@@ -68,7 +68,7 @@ def plan_nodes(system: System, sql: str, plan: Sequence[str], estimates: Sequenc
         # A partial index has only the rows that the statement looks for.
         if node.kind == "scan" and (node.table, node.index) in partial:
             node.kind = "search"
-        named = (each for each in left if each.step.removeprefix("Parallel ") == node.line)
+        named = (estimate for estimate in left if estimate.step.removeprefix("Parallel ") == node.line)
         alike = next(named, None) or _only_one(nodes, node, left)
         if alike is not None:
             left.remove(alike)
@@ -79,8 +79,12 @@ def plan_nodes(system: System, sql: str, plan: Sequence[str], estimates: Sequenc
 def _only_one(nodes: Sequence[PlanNode], node: PlanNode, estimates: Sequence[RowEstimate]) -> RowEstimate | None:
     """Return the estimate of the only step that reads a table, if the plan has one such step as well."""
     names = {each.lower() for each in (node.table, node.alias) if each}
-    alike = [each for each in estimates if each.table is not None and each.table.lower() in names]
-    reads = [each for each in nodes if node.table is not None and (each.table, each.alias) == (node.table, node.alias)]
+    alike = [estimate for estimate in estimates if estimate.table is not None and estimate.table.lower() in names]
+    reads = [
+        plan_node
+        for plan_node in nodes
+        if node.table is not None and (plan_node.table, plan_node.alias) == (node.table, node.alias)
+    ]
     return alike[0] if len(alike) == len(reads) == 1 else None
 
 
@@ -98,21 +102,23 @@ def _estimates(trials: Sequence[ReadTrial]) -> tuple[dict[str, list[RowEstimate]
             estimates: dict[str, list[RowEstimate]] = {
                 name: [
                     RowEstimate(
-                        step=each.step,
-                        table=each.table,
-                        depth=each.depth,
-                        expected=each.expected,
-                        found=each.found,
-                        executions=each.executions,
-                        at_least=each.at_least,
+                        step=estimate.step,
+                        table=estimate.table,
+                        depth=estimate.depth,
+                        expected=estimate.expected,
+                        found=estimate.found,
+                        executions=estimate.executions,
+                        at_least=estimate.at_least,
                     )
-                    for each in steps
+                    for estimate in steps
                 ]
                 for name, steps in trial.result.engine.estimates.items()
             }
             statements = trial.of_worker.statements if trial.of_worker else ()
-            known = (each for each in statements if each.name in estimates and each.analyze is not None)
-            return estimates, {each.name: list(each.analyze or ()) for each in known}
+            known = (
+                statement for statement in statements if statement.name in estimates and statement.analyze is not None
+            )
+            return estimates, {statement.name: list(statement.analyze or ()) for statement in known}
     return {}, {}
 
 
@@ -130,21 +136,25 @@ def _prepared(trials: Sequence[ReadTrial], system: System) -> dict[str, Prepared
         task = trial.of_worker
         if not told or task is None or task.prepare != "once":
             continue
-        sql = {each.name: each.sql for each in task.statements}
+        sql = {statement.name: statement.sql for statement in task.statements}
         made = {}
-        for name, each in told.items():
-            nodes = [plan_nodes(system, sql.get(name, ""), plan) for plan in (each.generic, each.custom)]
+        for name, prepared_plans in told.items():
+            nodes = [
+                plan_nodes(system, sql.get(name, ""), plan) for plan in (prepared_plans.generic, prepared_plans.custom)
+            ]
             if kinds(nodes[0], is_server=True) == kinds(nodes[1], is_server=True):
                 continue
             operator = float(system.settings.get("cpu_operator_cost", _OPERATOR_COST))
             tables = sum(node.table is not None for node in nodes[1])
-            cost = each.custom_cost + _PLANNING * operator * (tables + 1)
+            cost = prepared_plans.custom_cost + _PLANNING * operator * (tables + 1)
             made[name] = PreparedPlans(
-                generic=each.generic,
-                generic_cost=each.generic_cost,
-                custom=each.custom,
+                generic=prepared_plans.generic,
+                generic_cost=prepared_plans.generic_cost,
+                custom=prepared_plans.custom,
                 custom_cost=cost,
-                generic_from=_generic_from(each.generic_cost, cost, system.settings.get("plan_cache_mode", "auto")),
+                generic_from=_generic_from(
+                    prepared_plans.generic_cost, cost, system.settings.get("plan_cache_mode", "auto")
+                ),
             )
         return made
     return {}
@@ -158,17 +168,17 @@ def _generic_from(generic: float, custom: float, mode: str) -> int | None:
 
 def cell_load(trials: Sequence[ReadTrial]) -> Load | None:
     """Return the rows and seconds of loading the tables, from the first trial that recorded them."""
-    loading: Loading | None = next((each.loading for each in trials if each.loading is not None), None)
+    loading: Loading | None = next((trial.loading for trial in trials if trial.loading is not None), None)
     if loading is None or not loading.tables:
         return None
     made: Load = Load(rows=0, rows_s=0.0, indexes_s=0.0, other_s=0.0, at=loading.at, steps=[])
-    for each in loading.tables:
-        made.steps.append(LoadStep(step=each.table, rows=each.rows, seconds=each.seconds))
-        if each.table in loading.names:
-            made.rows += each.rows
-            made.rows_s += each.seconds
-        elif _INDEX.match(each.table):
-            made.indexes_s += each.seconds
+    for step in loading.tables:
+        made.steps.append(LoadStep(step=step.table, rows=step.rows, seconds=step.seconds))
+        if step.table in loading.names:
+            made.rows += step.rows
+            made.rows_s += step.seconds
+        elif _INDEX.match(step.table):
+            made.indexes_s += step.seconds
         else:
-            made.other_s += each.seconds
+            made.other_s += step.seconds
     return made

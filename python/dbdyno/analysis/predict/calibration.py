@@ -77,7 +77,7 @@ def device_reads(figures: BtreeFigures) -> float:
 def calibrate(series: KeySeries) -> Calibrated:
     """Find the shares that fit the measurements best. Raises InputError and SystemFailed."""
     usual = Calibrated(series, _ENGINE_SHARE, _SYSTEM_SHARE, 0.0, False, ())
-    misses = [each.misses for each in series.observed]
+    misses = [observed.misses for observed in series.observed]
     shares = _SHARES if way_of(series) == "formula" else _FEW_SHARES
     tried = _tried(series, [replace(usual, engine_share=share) for share in shares])
     modelled = [[each.reads + each.inner_reads for each in figures] for figures in tried]
@@ -85,7 +85,7 @@ def calibrate(series: KeySeries) -> Calibrated:
     beyond = [one - other for one, other in zip(misses, modelled[shares.index(own)], strict=False) if one is not None]
     found = replace(usual, engine_share=own, besides=max(0.0, fmean(beyond)) if beyond else 0.0)
     if series.cached_by_system:
-        reads = [each.device_reads for each in series.observed]
+        reads = [observed.device_reads for observed in series.observed]
         tried = _tried(series, [replace(found, system_share=share) for share in shares])
         modelled = [[device_reads(each) for each in figures] for figures in tried]
         share = _closest(shares, modelled, reads, _SYSTEM_SHARE)
@@ -99,15 +99,15 @@ def _tried(series: KeySeries, shares: Sequence[Calibrated]) -> list[list[BtreeFi
     """Return the model's figures at the measured sizes, one list per calibration."""
     cache = float(series.rules.cache_pages * series.rules.page_bytes)
     places = [
-        each.place(size.rows, size.throughput, series.memory_bytes, cache)
-        for each in shares
+        calibrated.place(size.rows, size.throughput, series.memory_bytes, cache)
+        for calibrated in shares
         for size in series.observed
     ]
     found: list[BtreeFigures] = []
-    for each in answers(series, places):
-        if each.figures is None:
-            raise InputError(series.name, f"calibration failed: {each.lacking}", "calibrate with other keys or sizes")
-        found.append(each.figures)
+    for answer in answers(series, places):
+        if answer.figures is None:
+            raise InputError(series.name, f"calibration failed: {answer.lacking}", "calibrate with other keys or sizes")
+        found.append(answer.figures)
     sizes = len(series.observed)
     return [found[start : start + sizes] for start in range(0, len(found), sizes)]
 
@@ -121,4 +121,4 @@ def _closest(
         apart = sum((one - other) ** 2 for one, other in zip(figures, seen, strict=False) if other is not None)
         return apart + (_TOLERANCE * log(share / usual)) ** 2
 
-    return min(zip(shares, modelled, strict=True), key=lambda each: distance(*each))[0]
+    return min(zip(shares, modelled, strict=True), key=lambda pair: distance(*pair))[0]

@@ -85,7 +85,7 @@ def fit(samples: Sequence[Sample], read_s: float, write_s: float, *, page_s: flo
     ``read_s``: seconds of a device read; ``write_s``: prior for a written page; ``page_s``: prior for a page that
     enters the operating system's cache.
     """
-    names = list(dict.fromkeys(each.series for each in samples))
+    names = list(dict.fromkeys(sample.series for sample in samples))
     uses = np.array([[one.use.misses, one.use.pages, one.use.checkpoint_pages] for one in samples])
     seconds = np.array([one.seconds - read_s * one.use.device_reads for one in samples])
     measured = np.array([one.seconds for one in samples])

@@ -94,11 +94,11 @@ def predict(calibration: Calibration, question: Question) -> Prediction:
         raise InputError("--memory", problem, f"give at least {asked.cache:.0f} bytes, or a smaller `--cache`")
     # Show measured values only if the prediction is for the same configuration.
     same = asked == _Asked(first.clients, first.memory_bytes, cache, cores, probed)
-    calibrated = [calibrate(each) for each in read.series]
+    calibrated = [calibrate(series) for series in read.series]
     read_s = probed.read_seconds(1 if first.rules.one_writer else first.clients)
     costs = fit(_samples(calibrated), read_s, 1.0 / probed.writes_per_s)
     draws = _draws(calibrated, read_s, probed)
-    seen = {each.name: each.observed for each in whole.series} if same else {}
+    seen = {series.name: series.observed for series in whole.series} if same else {}
     made = [
         _series(
             one,
@@ -115,7 +115,7 @@ def predict(calibration: Calibration, question: Question) -> Prediction:
         experiment=document.experiment,
         run=document.id,
         system=str(first.factors.get("system", "")),
-        calibrated_rows=sorted({each.level for one in read.series for each in one.observed}),
+        calibrated_rows=sorted({observed.level for one in read.series for observed in one.observed}),
         label=document.measure.label,
         asked=Conditions(
             rows=sorted(question.rows),
@@ -158,10 +158,10 @@ def predict(calibration: Calibration, question: Question) -> Prediction:
 def _check_alike(series: Sequence[KeySeries], place: str) -> None:
     """Raise InputError if the series differ in their system, clients, memory or cache."""
     for what, values in (
-        ("systems", {str(each.factors.get("system", "")) for each in series}),
-        ("numbers of clients", {str(each.clients) for each in series}),
-        ("sizes of memory", {f"{each.memory_bytes:.0f}" for each in series}),
-        ("sizes of the engine's cache", {str(each.rules.cache_pages) for each in series}),
+        ("systems", {str(key_series.factors.get("system", "")) for key_series in series}),
+        ("numbers of clients", {str(key_series.clients) for key_series in series}),
+        ("sizes of memory", {f"{key_series.memory_bytes:.0f}" for key_series in series}),
+        ("sizes of the engine's cache", {str(key_series.rules.cache_pages) for key_series in series}),
     ):
         if len(values) > 1:
             problem = f"the run has several {what}: {', '.join(sorted(values))}"
@@ -175,14 +175,16 @@ def _refused(cell: Cell) -> str:
 
 def slower_sizes(everything: Iterable[KeySeries], calibrating: Sequence[KeySeries]) -> list[tuple[int, float]]:
     """Return the sizes at which the client took more CPU time per insert than in the calibration, with the factor."""
-    usual = [each.client_cpu_s for one in calibrating for each in one.observed if each.client_cpu_s is not None]
+    usual = [
+        observed.client_cpu_s for one in calibrating for observed in one.observed if observed.client_cpu_s is not None
+    ]
     if not usual:
         return []
     found = [
-        (each.level, each.client_cpu_s / fmean(usual))
+        (observed.level, observed.client_cpu_s / fmean(usual))
         for one in everything
-        for each in one.observed
-        if each.client_cpu_s is not None
+        for observed in one.observed
+        if observed.client_cpu_s is not None
     ]
     return [each for each in found if each[1] > _SLOWER]
 
@@ -237,7 +239,7 @@ def _series(
     draws: Sequence[_Drawn],
     rows: Sequence[int],
 ) -> Series:
-    measured = {round(each.rows): each for each in seen}
+    measured = {round(observed.rows): observed for observed in seen}
     sizes = sorted({*rows, *measured})
     guess = [one.series.observed[-1].throughput] * len(sizes)
     found: list[list[Answer]] = []
@@ -288,7 +290,7 @@ def _point(
     seen: Observed | None,
 ) -> Point:
     figures = found[1].figures
-    calibrating = rows in {round(each.rows) for each in one.series.observed}
+    calibrating = rows in {round(observed.rows) for observed in one.series.observed}
     point: Point = Point(
         rows=rows,
         throughput=None,
@@ -311,9 +313,9 @@ def _point(
     decades = max(0.0, log10(rows / one.series.observed[-1].rows))
     spread = _MODEL_SPREAD + _SPREAD_PER_DECADE * decades
     rates = [
-        _rate(one, each, drawn.costs, asked, drawn.slower).throughput * exp(spread * drawn.off)
+        _rate(one, btree_figures, drawn.costs, asked, drawn.slower).throughput * exp(spread * drawn.off)
         for number, drawn in enumerate(draws)
-        if (each := found[number % len(found)].figures) is not None
+        if (btree_figures := found[number % len(found)].figures) is not None
     ]
     low, high = (float(each) for each in np.percentile(rates, [2.5, 97.5]))
     size = figures.leaves * one.series.rules.page_bytes
@@ -367,8 +369,8 @@ def _error(made: Sequence[Series]) -> dict[str, float] | None:
     """Return the relative errors at measured sizes outside the calibration; None if there are none."""
     off = [
         abs(point.throughput / point.measured.throughput - 1.0)
-        for each in made
-        for point in each.points
+        for series in made
+        for point in series.points
         if point.throughput and point.measured and not point.measured.calibrating
     ]
     return {"median": median(off), "worst": max(off), "sizes": float(len(off))} if off else None

@@ -22,17 +22,17 @@ def sentences(prediction: Prediction) -> list[str]:
     # Compare at a requested size for which most series have a prediction, one billion rows if possible.
     rows = prediction.asked.rows
     points = {
-        size: [(each, point) for each in prediction.series for point in each.points if point.rows == size]
+        size: [(series, point) for series in prediction.series for point in series.points if point.rows == size]
         for size in rows
     }
-    known = {size: [each for each in pairs if each[1].throughput] for size, pairs in points.items()}
+    known = {size: [pair for pair in pairs if pair[1].throughput] for size, pairs in points.items()}
     most = max((len(pairs) for pairs in known.values()), default=0)
     common = [size for size, pairs in known.items() if len(pairs) == most]
     if most:
         chosen = _FAR if _FAR in common else max(common)
         found.append(f"At {chosen:,} rows, {_compared(known[chosen], label)}.")
-    for each in prediction.series:
-        found += _half(each, label)
+    for series in prediction.series:
+        found += _half(series, label)
     error = prediction.error
     if error is not None:
         several = error["sizes"] != 1
@@ -46,7 +46,7 @@ def sentences(prediction: Prediction) -> list[str]:
 
 def _compared(points: list[tuple[Series, Point]], label: str) -> str:
     """Return each series with its rate, the fastest first, and how much slower the others are."""
-    best, *others = sorted(points, key=lambda each: each[1].throughput or 0.0, reverse=True)
+    best, *others = sorted(points, key=lambda pair: pair[1].throughput or 0.0, reverse=True)
     words = _named(best, label)
     for other in others:
         times = (best[1].throughput or 0.0) / (other[1].throughput or 1.0)
@@ -132,7 +132,7 @@ def limit_words(limit: str) -> str:
 
 def _half(series: Series, label: str) -> list[str]:
     """Return a sentence with the size from which a series has less than half of its rate at the smallest size."""
-    points = [each for each in series.points if each.throughput]
+    points = [point for point in series.points if point.throughput]
     if len(points) <= 1:
         return []
     bound = (points[0].throughput or 0.0) / 2.0

@@ -77,7 +77,7 @@ class KeySeries:
         """Bytes of a page image in the log: measured if possible, otherwise the filled part; 0 without page images."""
         if not self.rules.page_images:
             return 0.0
-        logged = [each for each in self.observed if each.log_bytes]
+        logged = [observed for observed in self.observed if observed.log_bytes]
         images = attrgetter("page_images")
         few, many = min(logged, key=images, default=None), max(logged, key=images, default=None)
         if few is None or many is None or many.page_images - few.page_images < _IMAGE_DIFFERENCE:
@@ -90,7 +90,11 @@ class KeySeries:
         """Bytes logged per insert, without page images."""
         if self.rules.commits_log_pages:
             return (2.0 if self.index else 1.0) * self.rules.page_bytes
-        logged = [each.log_bytes - each.page_images * self.image_bytes for each in self.observed if each.log_bytes]
+        logged = [
+            observed.log_bytes - observed.page_images * self.image_bytes
+            for observed in self.observed
+            if observed.log_bytes
+        ]
         return max(1.0, min(logged, default=1.0))
 
 
@@ -162,7 +166,7 @@ def _series(calibration: Calibration, name: str, factor: str, cells: Sequence[Ce
         return "the memory or the number of rows is unknown"
     leaves = stored.leaves or stored.bytes / rules.page_bytes
     fill = stored.leaf_fill or _USUAL_FILL[keys.kind in ANYWHERE]
-    rest = sum(each.bytes for each in last.space if each.name != stored.name)
+    rest = sum(stored_object.bytes for stored_object in last.space if stored_object.name != stored.name)
     return KeySeries(
         name=name,
         factors={each: level for each, level in last.factors.items() if each != factor},
@@ -186,18 +190,18 @@ def _name(levels: Mapping[str, Any]) -> str:
 
 
 def _indexes_elsewhere(document: Document, cell: Cell) -> bool:
-    found = [each for each in document.findings if each.kind == "indexes on another device"]
-    return any(cell.id in each.cells for each in found)
+    found = [finding for finding in document.findings if finding.kind == "indexes on another device"]
+    return any(cell.id in finding.cells for finding in found)
 
 
 def _clients(cell: Cell) -> int:
-    return max((count(each.window or {}, "clients") or 1 for each in cell.rounds), default=1)
+    return max((count(round_.window or {}, "clients") or 1 for round_ in cell.rounds), default=1)
 
 
 def _is_an_insert(cell: Cell) -> bool:
     """Whether each transaction of a cell's rounds was one statement that changed one row."""
-    rounds = [each for each in cell.rounds if each.completed]
-    return bool(rounds) and all(each.statements == each.completed == each.rows_changed for each in rounds)
+    rounds = [round_ for round_ in cell.rounds if round_.completed]
+    return bool(rounds) and all(round_.statements == round_.completed == round_.rows_changed for round_ in rounds)
 
 
 def _has_index(cell: Cell, table: str) -> bool:
@@ -208,14 +212,14 @@ def _has_index(cell: Cell, table: str) -> bool:
 
 def _observed(cell: Cell, factor: str, *, one_writer: bool) -> Observed:
     # Predictions are per second.
-    rates = [each.throughput / unit_seconds(cell) for each in cell.rounds if each.throughput]
+    rates = [round_.throughput / unit_seconds(cell) for round_ in cell.rounds if round_.throughput]
     at_once = 1 if one_writer else _clients(cell)
     throughput = (cell.throughput.mean or 0.0) / unit_seconds(cell)
     counters = cell.observed.counters
     own = cell.io_per_transaction["cache_misses"]
     cpu, growth = cell.cpu_percent, cell.growth
     busy = sum(each for each in (cpu.client, cpu.server) if each is not None)
-    inserted = mean(each.completed for each in cell.rounds) or 0.0
+    inserted = mean(round_.completed for round_ in cell.rounds) or 0.0
     return Observed(
         level=int(cell.factors[factor]),
         rows=(float(cell.factors[factor]) if growth is None else growth.rows) + inserted / 2.0,

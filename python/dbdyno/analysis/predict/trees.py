@@ -59,9 +59,9 @@ def answers(series: KeySeries, asked: Sequence[Place]) -> list[Answer]:
     """Return the effect of an insert at each place. Raises SystemFailed."""
     found = _ask([_setting(series, each) for each in asked])
     # If the log fills up before the checkpoint interval ends, the log determines the distance between checkpoints.
-    sooner = [place for place, each in enumerate(found) if _log_is_sooner(series, each, asked[place])]
-    for place, each in zip(sooner, _ask([_setting(series, asked[one], by_log=True) for one in sooner]), strict=True):
-        found[place] = each
+    sooner = [place for place, answer in enumerate(found) if _log_is_sooner(series, answer, asked[place])]
+    for place, answer in zip(sooner, _ask([_setting(series, asked[one], by_log=True) for one in sooner]), strict=True):
+        found[place] = answer
     return found
 
 
@@ -70,8 +70,8 @@ def _ask(questions: Sequence[dict[str, Any]]) -> list[Answer]:
         return []
     plan = WorkerPlan(task=BtreeTask(questions=questions))
     return [
-        Answer(None, each.impossible or "") if each.report is None else Answer(each.report.sizes[0])
-        for each in ask(plan, Btree).answers
+        Answer(None, answer.impossible or "") if answer.report is None else Answer(answer.report.sizes[0])
+        for answer in ask(plan, Btree).answers
     ]
 
 

@@ -47,32 +47,32 @@ _GIVES_WAY = {
 }
 
 
-def window_of(each: Round, objective: Objective, window_s: float) -> Window:
+def window_of(round_: Round, objective: Objective, window_s: float) -> Window:
     """Return the requests of a round. In a round without a result, all requests count as failed."""
-    response = each.histograms.get("response")
+    response = round_.histograms.get("response")
     if response is None:
-        return Window(np.empty(0), np.empty(0, np.int64), max(each.issued, 1))
+        return Window(np.empty(0), np.empty(0, np.int64), max(round_.issued, 1))
     values, counts = Histogram(response).points()
-    failed = sum(each.failed.values())
-    return Window(values / 1e6, counts, failed, _skipped(each, failed, grace_ms(objective, window_s)))
+    failed = sum(round_.failed.values())
+    return Window(values / 1e6, counts, failed, _skipped(round_, failed, grace_ms(objective, window_s)))
 
 
 def grace_ms(objective: Objective, window_s: float) -> float:
     """Return the milliseconds that a request may have waited at a window's end without counting as skipped."""
-    times = [each.limit for each in objective.clauses if not each.is_share]
+    times = [clause.limit for clause in objective.clauses if not clause.is_share]
     return min([*times, 10 * window_s])
 
 
-def _skipped(each: Round, failed: int, grace: float) -> int:
+def _skipped(round_: Round, failed: int, grace: float) -> int:
     """Return the number of skipped arrivals that had waited longer than ``grace`` milliseconds."""
-    waited = each.histograms.get("at_least")
-    if not each.skipped or waited is None:
-        return each.skipped
+    waited = round_.histograms.get("at_least")
+    if not round_.skipped or waited is None:
+        return round_.skipped
     values, counts = Histogram(waited).points()
     beyond = int(counts[values / 1e6 > grace].sum())
     # The histogram also contains the times of failed requests, so count the skipped ones in proportion.
-    total = failed + each.skipped
-    return min(each.skipped, round(beyond * each.skipped / total))
+    total = failed + round_.skipped
+    return min(round_.skipped, round(beyond * round_.skipped / total))
 
 
 def conclude(planned: JsonObject, cells: Sequence[Cell], label: str) -> Slo:
@@ -86,15 +86,15 @@ def conclude(planned: JsonObject, cells: Sequence[Cell], label: str) -> Slo:
     by_id = {cell.id: cell for cell in cells}
     systems = short_systems(list(dict.fromkeys(cell.system.name for cell in cells)))
     searches = []
-    for each in objects(planned.get("searches")):
-        own = [by_id[name] for name in each.get("cells", ()) if name in by_id]
+    for search in objects(planned.get("searches")):
+        own = [by_id[name] for name in search.get("cells", ()) if name in by_id]
         if own:
             searches.append(
                 _search(own, objective, window_s, approach, name=_name(own[0], cells, systems), label=label)
             )
     return Slo(
         objective=str(objective),
-        clauses=[SloClause(metric=each.metric, limit=each.limit) for each in objective.clauses],
+        clauses=[SloClause(metric=clause.metric, limit=clause.limit) for clause in objective.clauses],
         budget_s=number(planned, "budget_s") or 0.0,
         window_s=window_s,
         searches=searches,
@@ -110,17 +110,17 @@ def _search(
     cells: Sequence[Cell], objective: Objective, window_s: float, approach: JsonObject, *, name: str, label: str
 ) -> SloSearch:
     pilot, *probed = cells
-    carries = next((each.transactions_per_s for each in done(pilot) if each.transactions_per_s), None)
+    carries = next((round_.transactions_per_s for round_ in done(pilot) if round_.transactions_per_s), None)
     windows: dict[float, list[Window]] = {}
     probes: list[SloProbe] = []
     at: dict[float, Cell] = {}
     for cell in sorted(probed, key=_rate):
-        every = [window_of(each, objective, window_s) for each in cell.rounds if each.status != "interrupted"]
+        every = [window_of(round_, objective, window_s) for round_ in cell.rounds if round_.status != "interrupted"]
         first = count(approach, cell.id) or 0
         windows[_rate(cell)] = every[first:]
         at[_rate(cell)] = cell
         probes.append(_probe(cell, objective, every[:first], every[first:]))
-    bounds = bounds_of({each.rate: each.verdict for each in probes})
+    bounds = bounds_of({probe.rate: probe.verdict for probe in probes})
     low, high = bounds.low, bounds.high
     above = [at[rate] for rate in sorted(at) if high is not None and high <= rate <= high * _NEAR]
     found: SloSearch = SloSearch(
@@ -160,7 +160,7 @@ NOTHING_QUEUES = 1 / 16
 
 
 def _is_measured(pilot: Cell) -> bool:
-    return any(each.status != "interrupted" for each in pilot.rounds)
+    return any(round_.status != "interrupted" for round_ in pilot.rounds)
 
 
 def _rate(cell: Cell) -> float:
@@ -169,7 +169,7 @@ def _rate(cell: Cell) -> float:
 
 def _probe(cell: Cell, objective: Objective, approach: list[Window], fresh: list[Window]) -> SloProbe:
     shown = fresh or approach
-    due = sum(each.due for each in shown)
+    due = sum(window.due for window in shown)
     values: dict[str, float | None] = {}
     for clause in objective.clauses:
         value = metric_value(clause, shown)
@@ -180,7 +180,7 @@ def _probe(cell: Cell, objective: Objective, approach: list[Window], fresh: list
         windows=len(fresh),
         approach=len(approach),
         due=due,
-        failed=sum(each.failed for each in shown) / due if due else None,
+        failed=sum(window.failed for window in shown) / due if due else None,
         values=values,
         verdict=decide(objective, fresh).verdict,
     )
@@ -194,13 +194,13 @@ def _seems(probe: SloProbe, objective: Objective) -> bool:
 
 def _seeming(probes: Sequence[SloProbe], objective: Objective) -> float | None:
     """Return the highest rate that seems to hold, as all lower rates do; None if even the lowest fails."""
-    rates = [each.rate for each in takewhile(lambda each: _seems(each, objective), probes)]
+    rates = [probe.rate for probe in takewhile(lambda slo_probe: _seems(slo_probe, objective), probes)]
     return rates[-1] if rates else None
 
 
 def _unshown(probes: Sequence[SloProbe]) -> str:
     """Name the reason for an open search: windows that disagree, or too few requests."""
-    apart = [each for each in probes if each.verdict == "undecided" and each.windows > 1 and each.due >= _MANY]
+    apart = [probe for probe in probes if probe.verdict == "undecided" and probe.windows > 1 and probe.due >= _MANY]
     if not apart:
         return "Too few requests were measured"
     return f"Windows of one rate differ too much ({figure(apart[0].rate)}/s)"
@@ -214,9 +214,9 @@ def _gives_way(above: Sequence[Cell], pilot: Cell | None) -> LimitingResource | 
     """Return the bottleneck of the trials above the limit, the nearest first, otherwise that of the closed loop."""
     cells = [*above, *([pilot] if pilot is not None else [])]
     for cell in cells:
-        full = [each for one in cell.rounds for each in one.listeners if each.dropped]
+        full = [listener for one in cell.rounds for listener in one.listeners if listener.dropped]
         if full:
-            dropped, backlog = sum(each.dropped for each in full), max(each.backlog for each in full)
+            dropped, backlog = sum(listener.dropped for listener in full), max(listener.backlog for listener in full)
             return LimitingResource(
                 resource="the accept queue",
                 evidence=f"it holds {backlog:,}, and the kernel dropped {dropped:,} connections",
@@ -265,7 +265,7 @@ def _sentences(
     name, unit = found.configuration, f"{label}/s"
     low, high, carries = found.low, found.high, found.carries
     if found.status == "failed":
-        error = next((each.error for each in pilot.rounds if each.error), None)
+        error = next((round_.error for round_ in pilot.rounds if round_.error), None)
         full = found.gives_way
         because = "" if full is None else f"; {gives_way_words(full.resource)}: {full.evidence}"
         return [f"{name} has no result: {error or 'no request succeeded'}{because}."]
@@ -277,9 +277,9 @@ def _sentences(
         elif math.isfinite(value):
             seen = f"{what} {clause.value(value)} at {figure(high)}/s"
         else:
-            lost = sum(each.failed for each in fresh), sum(each.skipped for each in fresh)
+            lost = sum(window.failed for window in fresh), sum(window.skipped for window in fresh)
             words = "failed" if lost[0] > lost[1] else "did not start in time"
-            due = max(sum(each.due for each in fresh), 1)
+            due = max(sum(window.due for window in fresh), 1)
             seen = f"{percent(sum(lost) / due)} of requests {words} at {figure(high)}/s"
     way = "" if found.gives_way is None else gives_way_words(found.gives_way.resource)
     if not way and high is not None and carries is not None and high >= carries / _NEAR:

@@ -71,27 +71,27 @@ def metric_value(clause: Clause, windows: Sequence[Window]) -> float | None:
 
     A request that failed or was skipped counts as slower than any limit: a time is infinite if they decide it.
     """
-    due = sum(each.due for each in windows)
+    due = sum(window.due for window in windows)
     if not due:
         return None
-    lost = sum(each.failed + each.skipped for each in windows)
+    lost = sum(window.failed + window.skipped for window in windows)
     match clause.metric:
         case "failed":
             return lost / due
         case "skipped":
-            return sum(each.skipped for each in windows) / due
+            return sum(window.skipped for window in windows) / due
         case "max":
-            return math.inf if lost else max(float(each.times_ms[-1]) for each in windows if each.ok)
+            return math.inf if lost else max(float(window.times_ms[-1]) for window in windows if window.ok)
         case "mean":
             ok = due - lost
-            total = sum(float(each.times_ms @ each.counts) for each in windows)
+            total = sum(float(window.times_ms @ window.counts) for window in windows)
             return total / ok if ok > (1 - OVERLOADED) * due else math.inf
     return _quantile(windows, max(math.ceil(QUANTILES[clause.metric] * due), 1))
 
 
 def _quantile(windows: Sequence[Window], place: int) -> float:
-    times = np.concatenate([each.times_ms for each in windows])
-    counts = np.concatenate([each.counts for each in windows])
+    times = np.concatenate([window.times_ms for window in windows])
+    counts = np.concatenate([window.counts for window in windows])
     order = np.argsort(times, kind="stable")
     found = int(np.searchsorted(np.cumsum(counts[order]), place))
     return float(times[order[found]]) if found < len(order) else math.inf
@@ -111,17 +111,17 @@ def decide(objective: Objective, windows: Sequence[Window], most: int = 0) -> De
     ``most``: maximum number of windows at the rate.
     """
     # A window without a successful request, for example without a connection, needs no further windows.
-    if any(each.failed and not each.ok for each in windows):
+    if any(window.failed and not window.ok for window in windows):
         return Decision("violated")
     if len(windows) < LEAST_WINDOWS:
         return Decision("undecided", promising=True)
     found = [_decide(clause, windows, most) for clause in (*objective.clauses, KEEPS_UP)]
-    verdicts = [each.verdict for each in found]
+    verdicts = [decision.verdict for decision in found]
     if "violated" in verdicts:
         return Decision("violated")
     if "undecided" not in verdicts:
         return Decision("holds")
-    return Decision("undecided", all(each.promising for each in found if each.verdict == "undecided"))
+    return Decision("undecided", all(decision.promising for decision in found if decision.verdict == "undecided"))
 
 
 def excess(objective: Objective, windows: Sequence[Window]) -> float:
@@ -170,7 +170,9 @@ def _unseen(clause: Clause, windows: Sequence[Window]) -> float:
     if clause.metric not in QUANTILES:
         return 0.0
     value = metric_value(clause, windows) or 0.0
-    beyond = np.array([int(each.counts[each.times_ms >= value].sum()) + each.failed + each.skipped for each in windows])
+    beyond = np.array(
+        [int(window.counts[window.times_ms >= value].sum()) + window.failed + window.skipped for window in windows]
+    )
     mean = float(beyond.mean())
     bursts = len(windows) * mean / max(float(beyond.var(ddof=1)) / mean, 1.0) if mean else 1.0
     return math.log1p(1 / (2 * bursts))
@@ -178,7 +180,7 @@ def _unseen(clause: Clause, windows: Sequence[Window]) -> float:
 
 def _enough(clause: Clause, windows: Sequence[Window]) -> bool:
     """Whether windows contain enough requests to show that a clause holds."""
-    due = sum(each.due for each in windows)
+    due = sum(window.due for window in windows)
     if clause.is_share:
         # If none of n requests failed, the share is below 3.9 / n with 98% confidence.
         return due * clause.limit >= -math.log(_ERROR)

@@ -205,7 +205,7 @@ class Search:
 
     def _beside(self, rate: float) -> float:
         """Return the ratio of two rates that windows can probably distinguish."""
-        beyond = min(1 - QUANTILES.get(each.metric, 0.9) for each in self._objective.clauses)
+        beyond = min(1 - QUANTILES.get(clause.metric, 0.9) for clause in self._objective.clauses)
         found = 1 + _BESIDE / math.sqrt(rate * self._window_s * beyond)
         return min(max(found, _LEAST_BESIDE), _MOST_BESIDE)
 

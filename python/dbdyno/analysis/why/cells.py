@@ -47,7 +47,7 @@ class Why:
         return {
             "cell": self.cell,
             "pilot": self.pilot.stored(),
-            "changes": [each.stored() for each in self.changes],
+            "changes": [change.stored() for change in self.changes],
             "untried": [dict(each) for each in self.untried],
             "window_s": self.window_s,
             "warmup_s": self.warmup_s,
@@ -59,7 +59,7 @@ class Why:
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> Self:
         """Read it from a run's design."""
-        changes = [Change.read(each) for each in stored["changes"]]
+        changes = [Change.read(change) for change in stored["changes"]]
         return cls(**{**stored, "pilot": Pilot.read(stored["pilot"]), "changes": changes})
 
 
@@ -90,7 +90,7 @@ def why_cells(experiment: Experiment, cell: ResolvedCell, why: Why) -> list[Comp
         experiment, cell, window_s=why.window_s, warmup_s=why.warmup_s, counted=why.counted, planted=why.planted
     )
     again = replace(base, cell=_under_level(cell, AGAIN, base.cell))
-    return [base, again, *(changed_cell(experiment, cell, each, why) for each in why.changes)]
+    return [base, again, *(changed_cell(experiment, cell, change, why) for change in why.changes)]
 
 
 def changed_cell(experiment: Experiment, cell: ResolvedCell, change: Change, why: Why) -> CompiledCell:
@@ -108,7 +108,7 @@ def changed_cell(experiment: Experiment, cell: ResolvedCell, change: Change, why
         made = replace(made, task=with_own_keys(made))
     made = _inject(made, why.planted, why.counted, change.injected)
     if change.no_thinking:
-        kept = [without_pauses(each) for each in made.task.transactions]
+        kept = [without_pauses(transaction) for transaction in made.task.transactions]
         made = replace(made, task=replace(made.task, transactions=kept))
     if change.own_files:
         changes = replace(made.task.changes or Changes(), own_files=True)

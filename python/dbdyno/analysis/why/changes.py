@@ -61,7 +61,7 @@ def changes_of(
             untried.append(why)
             continue
         changes += _slower(resource, pilot)
-    if "flush" in pilot.calls and not any(each.resource == "flush" for each in untried):
+    if "flush" in pilot.calls and not any(untested_resource.resource == "flush" for untested_resource in untried):
         changes.append(
             Change(
                 "flush free",
@@ -71,7 +71,7 @@ def changes_of(
                 injected={INJECTED["flush"]: {"skip": True}},
             )
         )
-    if socket is not None and any(each.resource == "message" for each in changes):
+    if socket is not None and any(change.resource == "message" for change in changes):
         does = "clients connect over the server's Unix socket"
         changes.append(Change("Unix socket", "message", "free", does, address=socket))
     if is_local:
@@ -82,15 +82,15 @@ def changes_of(
         changes.append(Change("no thinking", "thinking", "free", "clients do not pause", no_thinking=True))
     changes += _client_changes(compiled)
     changes += engine_of(compiled.cell.system.engine).changes(compiled, pilot.settings, pilot.data_bytes)
-    if pilot.lock_holder and not any(each.own_files for each in changes):
+    if pilot.lock_holder and not any(change.own_files for change in changes):
         does = "clients use copies of the file, which no other program locks"
         changes.append(Change("own files", "locks", "free", does, own_files=True))
     return CandidateChanges(changes, untried)
 
 
 def _has_think_time(compiled: CompiledCell) -> bool:
-    steps = (each for transaction in compiled.task.transactions for each in flat(transaction.steps))
-    return any(isinstance(each, Think | Pause) for each in steps)
+    steps = (step for transaction in compiled.task.transactions for step in flat(transaction.steps))
+    return any(isinstance(step, Think | Pause) for step in steps)
 
 
 def _reason_to_skip(resource: Resource, pilot: Pilot) -> UntestedResource | None:

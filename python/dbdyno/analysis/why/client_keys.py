@@ -22,9 +22,11 @@ _COMPARED = re.compile(r"[\"`\[]?(?P<column>\w+)[\"`\]]?\s*=\s*\?", re.IGNORECAS
 
 def can_have_own_keys(compiled: CompiledCell) -> bool:
     """Whether a cell's transactions write, and select rows by keys that can be partitioned among its clients."""
-    texts = [each.sql.lstrip().lower() for each in compiled.task.statements]
+    texts = [statement.sql.lstrip().lower() for statement in compiled.task.statements]
     writes = any(text.startswith(("update", "delete")) or " for update" in text for text in texts)
-    return writes and any(_own_keys(step, compiled) for each in compiled.task.transactions for step in flat(each.steps))
+    return writes and any(
+        _own_keys(step, compiled) for transaction in compiled.task.transactions for step in flat(transaction.steps)
+    )
 
 
 def with_own_keys(compiled: CompiledCell) -> TrialTask:
@@ -36,7 +38,7 @@ def with_own_keys(compiled: CompiledCell) -> TrialTask:
     def rewrite(step: Step) -> Iterator[Step]:
         keys = _own_keys(step, compiled)
         if isinstance(step, Execute) and keys:
-            yield replace(step, params=[keys.get(place, each) for place, each in enumerate(step.params)])
+            yield replace(step, params=[keys.get(place, generator) for place, generator in enumerate(step.params)])
         else:
             yield step
 
@@ -44,8 +46,10 @@ def with_own_keys(compiled: CompiledCell) -> TrialTask:
     return replace(
         task,
         # The example values no longer represent the parameters.
-        statements=[replace(each, example=()) for each in task.statements],
-        transactions=[replace(each, steps=rewritten_steps(each.steps, rewrite)) for each in task.transactions],
+        statements=[replace(statement, example=()) for statement in task.statements],
+        transactions=[
+            replace(transaction, steps=rewritten_steps(transaction.steps, rewrite)) for transaction in task.transactions
+        ],
     )
 
 

@@ -114,10 +114,12 @@ def conclude(planned: Planned, cells: Sequence[Cell], confidence: float = CONFID
     twice = again is not None and bool(rates_by_block(again))
     metric = metric_of(base)
     noise = noise_of_cells(cells, metric)
-    changes = [each for each in planned.changes if each.level in by_level and rates_by_block(by_level[each.level])]
+    changes = [
+        change for change in planned.changes if change.level in by_level and rates_by_block(by_level[change.level])
+    ]
     # The confidence is simultaneous over each change that frees a resource and each resource made slower.
-    family = sum(each.kind != "slower" for each in changes)
-    family += len({each.resource for each in changes if each.kind == "slower"})
+    family = sum(change.kind != "slower" for change in changes)
+    family += len({change.resource for change in changes if change.kind == "slower"})
     each_confidence = 1 - (1 - confidence) / max(family, 1)
     own = _Baseline(
         base,
@@ -139,10 +141,10 @@ def conclude(planned: Planned, cells: Sequence[Cell], confidence: float = CONFID
     _choose_bottleneck(found, named, metric)
     # Inconclusive shares may be large by chance, so a resource that took most of the pilot's time precedes them.
     found.sort(
-        key=lambda each: (
-            each.verdict != "bottleneck",
-            planned.pilot.seen(_known(each.resource)) < MAIN,
-            -(each.share if each.share is not None else -1),
+        key=lambda resource: (
+            resource.verdict != "bottleneck",
+            planned.pilot.seen(_known(resource.resource)) < MAIN,
+            -(resource.share if resource.share is not None else -1),
         )
     )
     untested = [
@@ -156,9 +158,9 @@ def conclude(planned: Planned, cells: Sequence[Cell], confidence: float = CONFID
         cell=planned.cell,
         unchanged=base.id,
         metric=metric,
-        p99_ms=p99_beside(times, [by_level[each.level] for each in changes]),
+        p99_ms=p99_beside(times, [by_level[change.level] for change in changes]),
         p99_is_bound=is_bounded(base),
-        bottleneck=next((each.resource for each in found if each.verdict == "bottleneck"), None),
+        bottleneck=next((resource.resource for resource in found if resource.verdict == "bottleneck"), None),
         inferred=inferred,
         resources=[*found, *untested],
         elasticities=total,
@@ -175,13 +177,13 @@ def settled(why: Why | None) -> bool:
     """Whether no further round is needed: all tests have a verdict, and the bottleneck is known or excluded."""
     if why is None:
         return False
-    known = all(each.verdict != "inconclusive" or each.untested for each in why.resources)
+    known = all(resource.verdict != "inconclusive" or resource.untested for resource in why.resources)
     return known and (why.bottleneck is not None or not any(map(may_be_main, why.resources)))
 
 
-def may_be_main(each: WhyResource) -> bool:
+def may_be_main(resource: WhyResource) -> bool:
     """Whether the tests of a resource don't exclude that it is the bottleneck."""
-    return each.verdict != "not" and any(test.ci95 is None or test.ci95[1] >= MAIN for test in each.tests)
+    return resource.verdict != "not" and any(test.ci95 is None or test.ci95[1] >= MAIN for test in resource.tests)
 
 
 def _base_rates(base: Cell, again: Cell | None) -> Rates:
@@ -226,7 +228,7 @@ def _tests(changes_measured: Sequence[Change], by_level: Mapping[str, Cell], own
 def _best(changes: Sequence[tuple[Change, Cell]], own: _Baseline) -> tuple[Cell, Ratio] | None:
     found = [(cell, own.ratio(cell)) for _, cell in changes if own.is_known(cell)]
     known = [(cell, ratio) for cell, ratio in found if ratio is not None]
-    return max(known, key=lambda each: each[1].mean, default=None)
+    return max(known, key=lambda pair: pair[1].mean, default=None)
 
 
 def _slope(changes: Sequence[tuple[Change, Cell]], own: _Baseline) -> Slope | None:
@@ -236,8 +238,8 @@ def _slope(changes: Sequence[tuple[Change, Cell]], own: _Baseline) -> Slope | No
     # The response times of an overloaded system depend on the length of the window.
     changes = [each for each in changes if own.is_known(each[1])] or changes[:1]
     speeds = [speeds_by_block(cell, own.metric) for _, cell in changes]
-    rounds = [{each.block: each for each in done(cell)} for _, cell in changes]
-    before = {each.block: each for each in done(own.cell)}
+    rounds = [{round_.block: round_ for round_ in done(cell)} for _, cell in changes]
+    before = {round_.block: round_ for round_ in done(own.cell)}
     points: dict[int, list[tuple[float, float]]] = {}
     for block in sorted(set(own.speeds).intersection(before, *speeds)):
         row = []
@@ -299,7 +301,7 @@ def _subtract_client(tests: list[_Test]) -> list[_Test]:
     apart = Slope(
         processors.mean - client.mean,
         rest,
-        tuple(each - client.mean for each in processors.sizes),
+        tuple(size - client.mean for size in processors.sizes),
         processors.linear,
         processors.of_base - client.of_base,
         processors.of_sizes + client.of_sizes,
@@ -432,19 +434,19 @@ def _effect(change: Change, cell: Cell, own: _Baseline) -> ChangeEffect:
 
 
 def _observed(change: Change, cell: Cell, base: Cell) -> float | None:
-    rounds, before = done(cell), {each.block: each for each in done(base)}
+    rounds, before = done(cell), {round_.block: round_ for round_ in done(base)}
     if change.scale == "share":
-        took = [each.competitor for each in rounds if each.competitor is not None]
+        took = [round_.competitor for round_ in rounds if round_.competitor is not None]
         return fmean(took) if took else None
     if change.scale != "delay":
         return None
     kind = INJECTED[change.resource]
     seen = [
         added
-        for each in rounds
-        if each.block in before
-        and number(part(each.changes, kind), "calls")
-        and (added := _added_us(change, before[each.block], each)) is not None
+        for round_ in rounds
+        if round_.block in before
+        and number(part(round_.changes, kind), "calls")
+        and (added := _added_us(change, before[round_.block], round_)) is not None
     ]
     return fmean(seen) if seen else None
 
@@ -455,41 +457,41 @@ def _choose_bottleneck(found: list[WhyResource], named: Resource | None, metric:
     If freeing another resource more than doubled the rate, computing takes less than half of the time, however much
     a competing program costs.
     """
-    candidates = [each for each in found if each.verdict == "bottleneck"]
-    freed = [each for each in candidates if _is_freed(each)]
+    candidates = [resource for resource in found if resource.verdict == "bottleneck"]
+    freed = [candidate for candidate in candidates if _is_freed(candidate)]
     if freed:
-        candidates = [each for each in candidates if each.resource != "processors" or each in freed]
+        candidates = [candidate for candidate in candidates if candidate.resource != "processors" or candidate in freed]
     # Arrivals that wait for each other increase all elasticities.
     total = max(_sum_of_elasticities(found)[0] or 1.0, 1.0) if metric == "p99" else None
-    main = max(candidates, key=lambda each: _weight(each, total), default=None)
-    for each in found:
-        if each.verdict == "bottleneck" and each is not main:
-            each.verdict = "part"
-        if each.resource == named:
-            each.inferred_right = {"bottleneck": True, "not": False}.get(each.verdict)
-            if main is not None and each is not main:
+    main = max(candidates, key=lambda resource: _weight(resource, total), default=None)
+    for resource in found:
+        if resource.verdict == "bottleneck" and resource is not main:
+            resource.verdict = "part"
+        if resource.resource == named:
+            resource.inferred_right = {"bottleneck": True, "not": False}.get(resource.verdict)
+            if main is not None and resource is not main:
                 # Parsing is a part of computing.
-                each.inferred_right = named == "processors" and main.resource == "parsing"
+                resource.inferred_right = named == "processors" and main.resource == "parsing"
 
 
-def _weight(each: WhyResource, total: float | None) -> float:
+def _weight(resource: WhyResource, total: float | None) -> float:
     """Return the weight by which the bottleneck is chosen: the gain without the resource, otherwise its elasticity.
 
     The gain comes first because calls made while a lock is held have an elasticity although the lock is the cause.
     ``total``: the sum of the elasticities of response times. Elasticities are then divided by it, and the larger of
     gain and elasticity counts.
     """
-    free = [test.share for test in each.tests if test.kind == "free" and test.share is not None]
+    free = [test.share for test in resource.tests if test.kind == "free" and test.share is not None]
     if total is not None:
-        return max([*free, (each.elasticity or 0.0) / total])
-    if free and each.resource not in _IN_PART:
+        return max([*free, (resource.elasticity or 0.0) / total])
+    if free and resource.resource not in _IN_PART:
         return max(free)
-    return max(each.share or 0.0, each.elasticity or 0.0)
+    return max(resource.share or 0.0, resource.elasticity or 0.0)
 
 
-def _is_freed(each: WhyResource) -> bool:
+def _is_freed(resource: WhyResource) -> bool:
     """Whether the rate was more than twice as high without the resource."""
-    return any(test.kind == "free" and test.verdict == "bottleneck" for test in each.tests)
+    return any(test.kind == "free" and test.verdict == "bottleneck" for test in resource.tests)
 
 
 def _known(resource: str) -> Resource:
@@ -514,9 +516,9 @@ def _untested(resource: str, why: str, share: float | None, named: Resource | No
 
 def _sum_of_elasticities(found: Sequence[WhyResource]) -> tuple[float | None, float]:
     """Return the sum of the elasticities and the half-width of its interval, without the cache, which takes no time."""
-    own = [each for each in found if each.elasticity is not None and each.resource != "cache"]
+    own = [resource for resource in found if resource.elasticity is not None and resource.resource != "cache"]
     if not own:
         return None, 0.0
-    ends = [each.elasticity_ci95 for each in own]
+    ends = [resource.elasticity_ci95 for resource in own]
     halves = [(each[1] - each[0]) / 2 if each is not None else float("inf") for each in ends]
-    return sum(each.elasticity or 0.0 for each in own), hypot(*halves)
+    return sum(resource.elasticity or 0.0 for resource in own), hypot(*halves)

@@ -30,14 +30,14 @@ class Stage:
         """Return it as a run's design has it."""
         return {
             "first": self.first,
-            "fixes": [each.stored() for each in self.fixes],
+            "fixes": [fix.stored() for fix in self.fixes],
             "members": {name: list(each) for name, each in self.members.items()},
         }
 
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> Self:
         """Read it from a run's design."""
-        return cls(int(stored["first"]), [Fix.read(each) for each in stored["fixes"]], stored["members"])
+        return cls(int(stored["first"]), [Fix.read(fix) for fix in stored["fixes"]], stored["members"])
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Planned:
     def stored(self) -> dict[str, Any]:
         """Return it as a run's design has it."""
         return {
-            "stages": [each.stored() for each in self.stages],
+            "stages": [stage.stored() for stage in self.stages],
             "left_out": list(self.left_out),
             "engine": self.engine,
             "index_budget_bytes": self.index_budget_bytes,
@@ -65,14 +65,14 @@ class Planned:
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> Self:
         """Read it from a run's design."""
-        stages = [Stage.read(each) for each in stored["stages"]]
+        stages = [Stage.read(stage) for stage in stored["stages"]]
         # Runs stored by earlier versions have neither an engine nor a budget.
         return cls(stages, list(stored["left_out"]), stored.get("engine", ""), stored.get("index_budget_bytes"))
 
     @property
     def fixes(self) -> list[Fix]:
         """All fixes without duplicates."""
-        return list({each.name: each for stage in self.stages for each in stage.fixes}.values())
+        return list({fix.name: fix for stage in self.stages for fix in stage.fixes}.values())
 
     @property
     def members(self) -> dict[str, Sequence[str]]:
@@ -84,5 +84,5 @@ def fix_cell(experiment: Experiment, cell: ResolvedCell, fix: Fix, why: Why) -> 
     """Return the cell with a fix. Raises InputError if the experiment doesn't support the fix."""
     change = Change(fix.level, fix.against[0], "free", fix.does, settings=fix.settings, load=fix.load)
     made = changed_cell(experiment, cell, change, why)
-    writes = [StatementFacts("", each.sql).writes for each in made.task.statements]
+    writes = [StatementFacts("", statement.sql).writes for statement in made.task.statements]
     return replace(made, task=rewritten(made.task, fix, writes), added=fix.statements)

@@ -92,7 +92,7 @@ def judge_fixes(planned: Planned, cells: Sequence[Cell], unit: str, confidence: 
         return None
     metric = metric_of(base)
     noise = noise_of_cells(cells, metric)
-    there = [each for each in planned.fixes if each.level in by_level and by_level[each.level].rounds]
+    there = [fix for fix in planned.fixes if fix.level in by_level and by_level[fix.level].rounds]
     if not there and planned.fixes:
         return None
     # The confidence is simultaneous over all gains, but not over choices between fixes that are proven to help.
@@ -101,12 +101,12 @@ def judge_fixes(planned: Planned, cells: Sequence[Cell], unit: str, confidence: 
     most_bytes = planned.index_budget_bytes
     measured = [_measure(fix, base, by_level[fix.level], comparison, noise, most_bytes) for fix in there]
     tried = [_effect(each, base, planned, comparison) for each in measured]
-    tried.sort(key=lambda each: (_ORDER.index(each.verdict), -(each.gain or 0.0)))
+    tried.sort(key=lambda fix_effect: (_ORDER.index(fix_effect.verdict), -(fix_effect.gain or 0.0)))
     best, dearer = recommend(tried, {each.fix.name: each for each in measured}, choice)
     found: Fixes = Fixes(
         tried=tried,
         metric=metric,
-        p99_ms=p99_beside(values_by_block(base, "p99"), [by_level[each.level] for each in there]),
+        p99_ms=p99_beside(values_by_block(base, "p99"), [by_level[fix.level] for fix in there]),
         p99_is_bound=is_bounded(base),
         left_out=list(planned.left_out),
         recommended=None if best is None else best.fix,
@@ -139,27 +139,33 @@ def settled_fixes(found: Fixes | None, planned: Planned) -> bool:
     """Whether the last stage needs no further round, because each of its fixes has a verdict."""
     if found is None or not planned.stages:
         return False
-    own = {each.name for each in planned.stages[-1].fixes}
-    told = {each.fix: each.verdict for each in found.tried}
+    own = {fix.name for fix in planned.stages[-1].fixes}
+    told = {fix_effect.fix: fix_effect.verdict for fix_effect in found.tried}
     return all(told.get(name, "inconclusive") != "inconclusive" for name in own)
 
 
 def promising(found: Fixes) -> list[FixEffect]:
     """Return the single fixes worth more rounds, best first: helpful fixes, and unsettled fixes with a gain."""
-    single = [each for each in found.tried if not each.members and each.gain is not None]
-    kept = [each for each in single if each.verdict == "helps" or (each.verdict == "inconclusive" and _gains(each))]
-    return sorted(kept, key=lambda each: -(each.gain or 0.0))
+    single = [fix_effect for fix_effect in found.tried if not fix_effect.members and fix_effect.gain is not None]
+    kept = [
+        fix_effect
+        for fix_effect in single
+        if fix_effect.verdict == "helps" or (fix_effect.verdict == "inconclusive" and _gains(fix_effect))
+    ]
+    return sorted(kept, key=lambda fix_effect: -(fix_effect.gain or 0.0))
 
 
-def _gains(each: FixEffect) -> bool:
-    return each.gain is not None and each.gain >= 1 + LEAST
+def _gains(fix_effect: FixEffect) -> bool:
+    return fix_effect.gain is not None and fix_effect.gain >= 1 + LEAST
 
 
-def _may_combine(each: FixEffect) -> bool:
+def _may_combine(fix_effect: FixEffect) -> bool:
     """Whether a promising fix is worth a combination: it helps, or its gain is large, or not far from proven."""
-    if each.verdict == "helps" or each.gain is None or each.gain >= _LARGE:
+    if fix_effect.verdict == "helps" or fix_effect.gain is None or fix_effect.gain >= _LARGE:
         return True
-    return each.gain_ci95 is not None and math.log(each.gain) >= _DOUBT * math.log(each.gain_ci95[1] / each.gain)
+    return fix_effect.gain_ci95 is not None and math.log(fix_effect.gain) >= _DOUBT * math.log(
+        fix_effect.gain_ci95[1] / fix_effect.gain
+    )
 
 
 def groups_of(
@@ -170,16 +176,16 @@ def groups_of(
     If two fixes conflict, the combination contains the one with the larger gain. ``index_budget_bytes``: the largest
     size of all indexes in it; ``proven``: combine only fixes that help, and leave out combinations already measured.
     """
-    known = {tuple(each.members) for each in found.tried}
+    known = {tuple(fix_effect.members) for fix_effect in found.tried}
     made: dict[tuple[str, ...], tuple[Fix, list[str]]] = {}
     for serious in (False, True):
         taken: list[Fix] = []
         left_bytes = math.inf if index_budget_bytes is None else index_budget_bytes
-        for each in promising(found):
-            fix, more_bytes = fixes[each.fix], _index_bytes(each)
+        for fix_effect in promising(found):
+            fix, more_bytes = fixes[fix_effect.fix], _index_bytes(fix_effect)
             fits = more_bytes <= left_bytes and not any(conflict(fix, other) for other in taken)
-            wanted = each.verdict == "helps" if proven else _may_combine(each)
-            if wanted and fits and (serious or not each.serious):
+            wanted = fix_effect.verdict == "helps" if proven else _may_combine(fix_effect)
+            if wanted and fits and (serious or not fix_effect.serious):
                 taken.append(fix)
                 left_bytes -= more_bytes
         names = tuple(each.name for each in taken)
@@ -188,9 +194,9 @@ def groups_of(
     return list(made.values())
 
 
-def _index_bytes(each: FixEffect) -> float:
+def _index_bytes(fix_effect: FixEffect) -> float:
     """Return the measured size of a fix's indexes in bytes."""
-    return sum(price.bytes or 0.0 for price in each.prices if price.kind == "space" and price.measured)
+    return sum(price.bytes or 0.0 for price in fix_effect.prices if price.kind == "space" and price.measured)
 
 
 def recommend(
@@ -201,13 +207,13 @@ def recommend(
     The recommended fix has the largest gain without such a price. If every helpful fix has one, the best of these is
     recommended. Otherwise a fix with such a price is returned only if it gained significantly more.
     """
-    proven = {each.fix for each in tried if each.verdict == "helps"}
-    helped = [each for each in tried if each.fix in proven]
+    proven = {fix_effect.fix for fix_effect in tried if fix_effect.verdict == "helps"}
+    helped = [fix_effect for fix_effect in tried if fix_effect.fix in proven]
     # A combination with a member that isn't proven to help is only recommended if no fix alone is.
-    helped = [each for each in helped if proven.issuperset(each.members)] or helped
+    helped = [fix_effect for fix_effect in helped if proven.issuperset(fix_effect.members)] or helped
     # Prefer a single fix to a combination that doesn't gain more, because it is less work.
-    free = _best([each for each in helped if not each.serious], measured, comparison)
-    dear = _best([each for each in helped if each.serious], measured, comparison)
+    free = _best([fix_effect for fix_effect in helped if not fix_effect.serious], measured, comparison)
+    dear = _best([fix_effect for fix_effect in helped if fix_effect.serious], measured, comparison)
     if free is None:
         return dear, None
     if dear is None or not _gains_more(free, dear, measured, comparison):
@@ -217,9 +223,9 @@ def recommend(
 
 def _best(helped: Sequence[FixEffect], measured: Mapping[str, _Measured], comparison: _Comparison) -> FixEffect | None:
     best: FixEffect | None = None
-    for each in sorted(helped, key=lambda one: (len(one.members), -(one.gain or 0.0))):
-        if best is None or _gains_more(best, each, measured, comparison):
-            best = each
+    for fix_effect in sorted(helped, key=lambda one: (len(one.members), -(one.gain or 0.0))):
+        if best is None or _gains_more(best, fix_effect, measured, comparison):
+            best = fix_effect
     return best
 
 
@@ -260,7 +266,7 @@ def _oversize(fix: Fix, base: Cell, cell: Cell, index_budget_bytes: int | None) 
 
 def _work_differences(fix: Fix, base: Cell, cell: Cell) -> Iterator[str]:
     """Yield the reasons why a cell with a fix does not do the same work as the unchanged cell."""
-    broken = next((each.error for each in cell.rounds if each.status == "failed"), None)
+    broken = next((round_.error for round_ in cell.rounds if round_.status == "failed"), None)
     if broken is not None:
         yield f"it failed: {broken}"
     if done(cell):
@@ -286,8 +292,8 @@ class _Changes:
 def _changes(cell: Cell) -> dict[str, _Changes]:
     """Return the changed rows by statement. Rounds differ because the parameters are drawn at random."""
     counts: dict[str, list[tuple[float, float]]] = {}
-    for each in done(cell):
-        for name, told in each.statements_by_name.items():
+    for round_ in done(cell):
+        for name, told in round_.statements_by_name.items():
             executions, changed = number(told, "executions"), number(told, "changed")
             if executions and changed is not None:
                 counts.setdefault(name, []).append((executions, changed))
@@ -321,7 +327,7 @@ def _effect(measured: _Measured, base: Cell, planned: Planned, comparison: _Comp
         verdict=verdict_of(ratio, measured.not_same, carried=measured.carried),
         reason=measured.not_same,
         prices=prices,
-        serious=any(each.kind in SERIOUS for each in prices),
+        serious=any(price.kind in SERIOUS for price in prices),
         snippet=fix.lines,
         configuration=[
             ConfigurationLines(place=place, lines=lines)
@@ -336,8 +342,8 @@ def _effect(measured: _Measured, base: Cell, planned: Planned, comparison: _Comp
 
 
 def _documented_prices(fix: Fix) -> Iterator[FixPrice]:
-    for each in fix.prices:
-        yield FixPrice(kind=each.kind, text=each.text, bytes=each.bytes, measured=False)
+    for price in fix.prices:
+        yield FixPrice(kind=price.kind, text=price.text, bytes=price.bytes, measured=False)
 
 
 def _measured_prices(fix: Fix, base: Cell, cell: Cell) -> Iterator[FixPrice]:
@@ -360,9 +366,10 @@ def _measured_prices(fix: Fix, base: Cell, cell: Cell) -> Iterator[FixPrice]:
 
 def _slower_writes(base: Cell, cell: Cell) -> float | None:
     """Return the mean ratio of the times of writing statements; None if no time is known or none writes."""
-    writing = {each.name for each in base.statements if StatementFacts("", each.sql).writes}
+    writing = {statement.name for statement in base.statements if StatementFacts("", statement.sql).writes}
     times_of = [
-        {each.name: each.latency_ms.mean for each in one.operations if each.kind == "statement"} for one in (base, cell)
+        {operation.name: operation.latency_ms.mean for operation in one.operations if operation.kind == "statement"}
+        for one in (base, cell)
     ]
     pairs = [(times_of[0].get(name), times_of[1].get(name)) for name in writing]
     known = [(before, now) for before, now in pairs if before and now]

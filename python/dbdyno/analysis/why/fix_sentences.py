@@ -20,9 +20,11 @@ def headline(found: Fixes) -> str:
 
 
 def _recommendation(found: Fixes, *, only_serious: bool = False) -> Iterator[str]:
-    named = {each.fix: each for each in found.tried}
+    named = {fix_effect.fix: fix_effect for fix_effect in found.tried}
     if found.recommended is None:
-        shown = "is proven to help" if any(each.verdict == "inconclusive" for each in found.tried) else "helps"
+        shown = (
+            "is proven to help" if any(fix_effect.verdict == "inconclusive" for fix_effect in found.tried) else "helps"
+        )
         yield f"None of the tried fixes {shown}." if found.tried else "No known fix applies."
         return
     best = named[found.recommended]
@@ -34,10 +36,16 @@ def _recommendation(found: Fixes, *, only_serious: bool = False) -> Iterator[str
 
 
 def _other_fixes(found: Fixes) -> Iterator[str]:
-    no = [f"{each.fix} {gain_words(each, found)}" for each in found.tried if each.verdict == "no"]
+    no = [
+        f"{fix_effect.fix} {gain_words(fix_effect, found)}" for fix_effect in found.tried if fix_effect.verdict == "no"
+    ]
     if no:
         yield f"Doesn't help: {'; '.join(no)}."
-    unsettled = [f"{each.fix} {gain_words(each, found)}" for each in found.tried if each.verdict == "inconclusive"]
+    unsettled = [
+        f"{fix_effect.fix} {gain_words(fix_effect, found)}"
+        for fix_effect in found.tried
+        if fix_effect.verdict == "inconclusive"
+    ]
     if unsettled:
         yield f"Not settled: {'; '.join(unsettled)}."
     yield from reasons(found)
@@ -45,50 +53,52 @@ def _other_fixes(found: Fixes) -> Iterator[str]:
 
 def reasons(found: Fixes) -> Iterator[str]:
     """Yield reservations: members that are not proven to help, disqualified fixes, and fixes that were not tried."""
-    verdicts = {each.fix: each.verdict for each in found.tried}
+    verdicts = {fix_effect.fix: fix_effect.verdict for fix_effect in found.tried}
     for name in (found.recommended, found.at_a_price):
-        members = next((each.members for each in found.tried if each.fix == name), [])
-        unproven = [each for each in members if verdicts.get(each) != "helps"]
+        members = next((fix_effect.members for fix_effect in found.tried if fix_effect.fix == name), [])
+        unproven = [member for member in members if verdicts.get(member) != "helps"]
         if unproven:
             yield f"Not proven to help alone: {', '.join(unproven)}."
-    for each in found.tried:
-        if each.verdict == "disqualified":
-            yield f"{each.fix} is disqualified: {each.reason}."
+    for fix_effect in found.tried:
+        if fix_effect.verdict == "disqualified":
+            yield f"{fix_effect.fix} is disqualified: {fix_effect.reason}."
     if found.left_out:
         yield f"Not tried: {', '.join(found.left_out)}."
 
 
-def _gain_clause(each: FixEffect, found: Fixes) -> str:
-    if found.metric == "throughput" or each.p99 is None:
-        return gain_words(each, found) + _unit(found)
-    return falls_words(found, each.p99, each.p99_ci95)
+def _gain_clause(fix_effect: FixEffect, found: Fixes) -> str:
+    if found.metric == "throughput" or fix_effect.p99 is None:
+        return gain_words(fix_effect, found) + _unit(found)
+    return falls_words(found, fix_effect.p99, fix_effect.p99_ci95)
 
 
 def _unit(found: Fixes) -> str:
     return " times" if found.metric == "throughput" else ""
 
 
-def gain_words(each: FixEffect, found: Fixes) -> str:
+def gain_words(fix_effect: FixEffect, found: Fixes) -> str:
     """Return a gain with its interval: a ratio of throughputs, or the resulting p99."""
-    if each.gain is None:
+    if fix_effect.gain is None:
         return "unknown"
-    if found.metric == "throughput" or each.p99 is None:
-        return bracketed(each.gain, each.gain_ci95)
-    return f"p99 {becomes_words(found, each.p99, each.p99_ci95)}"
+    if found.metric == "throughput" or fix_effect.p99 is None:
+        return bracketed(fix_effect.gain, fix_effect.gain_ci95)
+    return f"p99 {becomes_words(found, fix_effect.p99, fix_effect.p99_ci95)}"
 
 
-def price_texts(each: FixEffect) -> list[str]:
+def price_texts(fix_effect: FixEffect) -> list[str]:
     """Return the prices of a fix, clauses, first durability and isolation."""
-    documented = {one.kind for one in each.prices if not one.measured}
+    documented = {one.kind for one in fix_effect.prices if not one.measured}
     # The documentation of a weaker durability says what the measured class means.
-    kept = [one for one in each.prices if not (one.measured and one.kind == "durability" and one.kind in documented)]
+    kept = [
+        one for one in fix_effect.prices if not (one.measured and one.kind == "durability" and one.kind in documented)
+    ]
     ordered = sorted(kept, key=lambda one: one.kind not in ("durability", "isolation"))
     return list(dict.fromkeys(_words(one.kind, one.text) for one in ordered))
 
 
-def price_words(each: FixEffect) -> str:
+def price_words(fix_effect: FixEffect) -> str:
     """Return the price of a fix as the end of a sentence."""
-    texts = price_texts(each)
+    texts = price_texts(fix_effect)
     return f"; its price: {', '.join(texts)}" if texts else "; without a known price"
 
 

@@ -78,7 +78,7 @@ def _rows_per_insert(situation: Situation) -> Iterator[Fix]:
 
 
 def _joined_reads(situation: Situation) -> Iterator[Fix]:
-    writes = [each.writes for each in situation.statements]
+    writes = [statement.writes for statement in situation.statements]
     # On a server, BEGIN and COMMIT would be two more messages.
     if engine_of(situation.engine).is_server:
         return
@@ -95,7 +95,7 @@ def _joined_reads(situation: Situation) -> Iterator[Fix]:
 
 
 def _texts(situation: Situation) -> list[str]:
-    return [each.sql for each in situation.statements]
+    return [statement.sql for statement in situation.statements]
 
 
 _BY_READING: tuple[Resource, ...] = ("processors", "read", "cache", "locks")
@@ -202,4 +202,4 @@ def _rank(resource: str, situation: Situation) -> int:
 
 def _only_limiting(fix: Fix, situation: Situation) -> Fix:
     """Return a fix that lists only the resources that limit the cell."""
-    return replace(fix, against=tuple(each for each in situation.resources if each in fix.against))
+    return replace(fix, against=tuple(resource for resource in situation.resources if resource in fix.against))

@@ -15,17 +15,19 @@ from dbdyno.model.plan.fix import Fix
 def index_fixes(situation: Situation) -> Iterator[Fix]:
     """Yield the indexes that would avoid full scans and sorts."""
     engine = engine_of(situation.engine)
-    for each in situation.statements:
-        for _, index in avoidable_scans(engine, each.sql, each.plan, each.rows, dict(situation.catalog)):
+    for statement in situation.statements:
+        for _, index in avoidable_scans(engine, statement.sql, statement.plan, statement.rows, dict(situation.catalog)):
             if isinstance(index, Index) and index.existing is None:
                 yield _fix(situation, index, "the statement finds its rows by an index")
 
 
 def covering_fixes(situation: Situation) -> Iterator[Fix]:
     """Yield for each statement the best index that has all columns that the statement reads from a table."""
-    for each in situation.statements:
-        plan = engine_of(situation.engine).read_plan(each.plan)
-        found = index_candidates(each.sql, situation.product or situation.engine, dict(situation.catalog), plan=plan)
+    for statement in situation.statements:
+        plan = engine_of(situation.engine).read_plan(statement.plan)
+        found = index_candidates(
+            statement.sql, situation.product or situation.engine, dict(situation.catalog), plan=plan
+        )
         covering = next((index for index in found if index.covering), None)
         if covering is not None and plan is not None and plan.reads:
             yield _fix(

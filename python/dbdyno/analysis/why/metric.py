@@ -37,17 +37,17 @@ def is_overloaded(cell: Cell) -> bool:
     if not is_open_loop(cell) or keeps_up(cell):
         return False
     rounds = done(cell)
-    if sum(each.skipped for each in rounds) >= _MANY * sum(each.issued for each in rounds):
+    if sum(round_.skipped for round_ in rounds) >= _MANY * sum(round_.issued for round_ in rounds):
         return True
-    idle = sum(each.segments.get("idle") or 0.0 for each in rounds)
-    clients_s = sum(each.client_s or 0.0 for each in rounds)
+    idle = sum(round_.segments.get("idle") or 0.0 for round_ in rounds)
+    clients_s = sum(round_.client_s or 0.0 for round_ in rounds)
     return idle <= (1 - NEVER_IDLE) * clients_s
 
 
 def is_bounded(cell: Cell) -> bool:
     """Whether the p99 of a cell is a lower bound, because 1% of its transactions didn't complete."""
     rounds = done(cell)
-    due, ended = sum(each.issued for each in rounds), sum(each.completed for each in rounds)
+    due, ended = sum(round_.issued for round_ in rounds), sum(round_.completed for round_ in rounds)
     return due - ended >= max(OVERLOADED * due, 1)
 
 

@@ -56,7 +56,7 @@ class Pilot:
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> Self:
         """Read it from a run's design."""
-        return cls(**{**stored, "calls": {name: Calls(**each) for name, each in stored["calls"].items()}})
+        return cls(**{**stored, "calls": {name: Calls(**call) for name, call in stored["calls"].items()}})
 
     def share(self, resource: Resource) -> float | None:
         """Return the fraction of a client's time that calls to a resource take; None if it is unknown."""
@@ -105,7 +105,7 @@ def read_pilot(result: TrialResult, clients: int, assumed: Assumed, data_bytes: 
     done = result.completed
     if per_s <= 0 or done == 0:
         raise ValueError("no transaction completed in the pilot")
-    counted = {} if result.changes is None else {name: each for name, each in result.changes if each is not None}
+    counted = {} if result.changes is None else {name: change for name, change in result.changes if change is not None}
     # Calls were counted for as long as the trial was observed, which may include time around the window.
     seconds = max(result.watched_s, result.elapsed_s)
     transactions = max(per_s * seconds, 1.0)

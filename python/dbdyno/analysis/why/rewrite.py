@@ -29,7 +29,7 @@ _INSERT = re.compile(r"\s*(?:insert|replace)\s+into\b.*?\bvalues\s*(?=\()", re.I
 
 def can_batch(transactions: Sequence[Transaction], texts: Sequence[str]) -> bool:
     """Whether repetitions of each transaction can be merged into one."""
-    return bool(transactions) and all(_body(each.steps, texts) is not None for each in transactions)
+    return bool(transactions) and all(_body(transaction.steps, texts) is not None for transaction in transactions)
 
 
 def can_join_reads(transactions: Sequence[Transaction], texts: Sequence[str], writes: Sequence[bool]) -> bool:
@@ -37,28 +37,32 @@ def can_join_reads(transactions: Sequence[Transaction], texts: Sequence[str], wr
 
     ``writes``: for each statement, whether it changes rows.
     """
-    return any(_only_reads(each.steps, texts, writes) for each in transactions)
+    return any(_only_reads(transaction.steps, texts, writes) for transaction in transactions)
 
 
 def can_insert_rows(transactions: Sequence[Transaction], texts: Sequence[str]) -> bool:
     """Whether each transaction only inserts one row."""
-    return bool(transactions) and all(_inserting_step(each.steps, texts) is not None for each in transactions)
+    return bool(transactions) and all(
+        _inserting_step(transaction.steps, texts) is not None for transaction in transactions
+    )
 
 
 def rewritten(task: TrialTask, fix: Fix, writes: Sequence[bool]) -> TrialTask:
     """Return the task of a trial rewritten by a fix. ``writes``: for each statement, whether it changes rows."""
-    made, texts = task, [each.sql for each in task.statements]
+    made, texts = task, [statement.sql for statement in task.statements]
     if fix.begins:
-        changed = [_begin_in_mode(each, fix.begins, writes) for each in made.transactions]
+        changed = [_begin_in_mode(transaction, fix.begins, writes) for transaction in made.transactions]
         made = replace(made, transactions=changed)
     if fix.rows > 1:
         made = _with_row_count(made, texts, fix.rows)
     if fix.batch > 1:
-        made = replace(made, transactions=[_merge(each, texts, fix.batch) for each in made.transactions])
+        made = replace(made, transactions=[_merge(transaction, texts, fix.batch) for transaction in made.transactions])
     if fix.reads:
         joined = [
-            _in_transaction(each, each.steps) if _only_reads(each.steps, texts, writes) else each
-            for each in made.transactions
+            _in_transaction(transaction, transaction.steps)
+            if _only_reads(transaction.steps, texts, writes)
+            else transaction
+            for transaction in made.transactions
         ]
         made = replace(made, transactions=joined)
     return made
@@ -70,7 +74,7 @@ def _body(steps: Sequence[Step], texts: Sequence[str]) -> list[Step] | None:
     if body and isinstance(body[0], Begin) and isinstance(body[-1], Commit):
         body = body[1:-1]
     # A deliberate pause would keep the merged transaction open.
-    if not body or any(isinstance(each, Begin | Commit | Rollback | Think | Pause) for each in flat(body)):
+    if not body or any(isinstance(step, Begin | Commit | Rollback | Think | Pause) for step in flat(body)):
         return None
     if any(_CONTROLS.match(texts[each]) for each in _run(body)):
         return None
@@ -79,7 +83,7 @@ def _body(steps: Sequence[Step], texts: Sequence[str]) -> list[Step] | None:
 
 def _run(steps: Sequence[Step]) -> list[int]:
     """Return the statements that steps execute, by index."""
-    return [each.statement for each in flat(steps) if isinstance(each, Execute)]
+    return [step.statement for step in flat(steps) if isinstance(step, Execute)]
 
 
 def _in_transaction(transaction: Transaction, steps: Sequence[Step], mode: BeginMode = "deferred") -> Transaction:
@@ -105,11 +109,11 @@ def _only_reads(steps: Sequence[Step], texts: Sequence[str], writes: Sequence[bo
 def _count_statements(steps: Sequence[Step]) -> int:
     """Return an upper limit of the executed statements, sufficient to distinguish one from several."""
     count = 0
-    for each in steps:
+    for step in steps:
         # A drawn number, and the rows of a result, count as several.
-        times = each.times if isinstance(each, Repeat) and isinstance(each.times, int) else 2
-        times = times if isinstance(each, Repeat | Execute) else 1
-        count += isinstance(each, Execute) + times * sum(_count_statements(inner) for inner in nested(each))
+        times = step.times if isinstance(step, Repeat) and isinstance(step.times, int) else 2
+        times = times if isinstance(step, Repeat | Execute) else 1
+        count += isinstance(step, Execute) + times * sum(_count_statements(inner) for inner in nested(step))
     return count
 
 
@@ -154,8 +158,8 @@ def _with_row_count(task: TrialTask, texts: Sequence[str], count: int) -> TrialT
     """Return a task whose transactions insert ``count`` rows per statement."""
     return replace(
         task,
-        statements=[_insert_of_rows(each, count) for each in task.statements],
-        transactions=[_insert_rows(each, texts, count) for each in task.transactions],
+        statements=[_insert_of_rows(statement, count) for statement in task.statements],
+        transactions=[_insert_rows(transaction, texts, count) for transaction in task.transactions],
     )
 
 
@@ -178,5 +182,5 @@ def _insert_rows(transaction: Transaction, texts: Sequence[str], count: int) -> 
     if one is None:
         return transaction
     params = [generator_of_row(param, row, count) for row in range(count) for param in one.params]
-    made = [replace(one, params=params) if each is one else each for each in transaction.steps]
+    made = [replace(one, params=params) if step is one else step for step in transaction.steps]
     return replace(transaction, steps=made)

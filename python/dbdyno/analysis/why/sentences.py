@@ -39,15 +39,17 @@ def inferred_sentence(why: Why) -> str:
 
 
 def _answer(why: Why, pilot: Pilot, *, overloaded: bool) -> str:  # noqa: PLR0911 - the first rule that applies
-    main = next((each for each in why.resources if each.verdict == "bottleneck"), None)
+    main = next((resource for resource in why.resources if resource.verdict == "bottleneck"), None)
     if main is not None:
         of = "" if why.metric == "throughput" else " of the response time"
         return f"{_subject(main, pilot)} is the bottleneck{of}: {_effect(main, why, overloaded=overloaded)}."
-    carrying = [each for each in why.resources if each.verdict == "part" and _changes_that_keep_up(each)]
+    carrying = [
+        resource for resource in why.resources if resource.verdict == "part" and _changes_that_keep_up(resource)
+    ]
     if overloaded and carrying:
         first = carrying[0]
         return f"{_subject(first, pilot)} is one of several limits: {_effect(first, why, overloaded=True)}."
-    seen = next((each for each in why.resources if pilot.seen(_known(each)) >= MAIN), None)
+    seen = next((resource for resource in why.resources if pilot.seen(_known(resource)) >= MAIN), None)
     if seen is not None:
         share = percent(pilot.seen(_known(seen)))
         time = "the clients' time" if pilot.busy == 1 else "the transactions' time"
@@ -59,56 +61,56 @@ def _answer(why: Why, pilot: Pilot, *, overloaded: bool) -> str:  # noqa: PLR091
     # More rounds don't turn a lower bound into a value.
     known = why.metric == "throughput" or not why.p99_is_bound
     more = "More rounds would settle it." if known else "Try a lower rate, or more clients."
-    some = [each for each in why.resources if each.verdict == "part"]
+    some = [resource for resource in why.resources if resource.verdict == "part"]
     # Without a proven bottleneck, name the resources that may be the bottleneck.
-    likely = [each for each in some if any(test.ci95 and test.ci95[1] >= MAIN for test in each.tests)]
+    likely = [resource for resource in some if any(test.ci95 and test.ci95[1] >= MAIN for test in resource.tests)]
     if likely:
-        parts = " or ".join(f"{each.name} {_share(each, most)}" for each in likely[:3])
+        parts = " or ".join(f"{resource.name} {_share(resource, most)}" for resource in likely[:3])
         by = "by its share of" if why.metric == "throughput" else "by its effect on"
         return f"Not settled: the bottleneck may be {parts}, {by} {time}. {more}"
     if some:
-        parts = " and ".join(f"{each.name} {_share(each, most)}" for each in some[:3])
+        parts = " and ".join(f"{resource.name} {_share(resource, most)}" for resource in some[:3])
         return f"No single resource is the bottleneck; each takes part of {time}: {parts}."
-    open_ones = [each for each in why.resources if each.verdict == "inconclusive"]
-    tested = [each.name for each in open_ones if not each.untested]
+    open_ones = [resource for resource in why.resources if resource.verdict == "inconclusive"]
+    tested = [resource.name for resource in open_ones if not resource.untested]
     if tested:
         return f"The bottleneck{of} is not settled: it may be {' or '.join(tested[:4])}. {more}"
     if open_ones:
-        names = " or ".join(each.name for each in open_ones)
+        names = " or ".join(resource.name for resource in open_ones)
         return f"None of the changed resources {limits}; {names} could not be changed and may be the bottleneck."
     return f"None of the changed resources {limits}."
 
 
-def _subject(each: WhyResource, pilot: Pilot) -> str:
-    if each.resource == "locks" and pilot.lock_holder:
+def _subject(resource: WhyResource, pilot: Pilot) -> str:
+    if resource.resource == "locks" and pilot.lock_holder:
         return f"A lock that another program holds, {pilot.lock_holder},"
-    return RESOURCE_NAMES[_known(each)].subject
+    return RESOURCE_NAMES[_known(resource)].subject
 
 
-def _known(each: WhyResource) -> Resource:
-    return next(name for name in RESOURCE_NAMES if name == each.resource)
+def _known(resource: WhyResource) -> Resource:
+    return next(name for name in RESOURCE_NAMES if name == resource.resource)
 
 
-def _effect(each: WhyResource, why: Why, *, overloaded: bool) -> str:
+def _effect(resource: WhyResource, why: Why, *, overloaded: bool) -> str:
     """Return a clause about the gain without a resource if that was tried, otherwise about 1 % less of it."""
-    free = next((test for test in each.tests if test.kind == "free"), None)
+    free = next((test for test in resource.tests if test.kind == "free"), None)
     best = None if free is None else max(free.changes, key=lambda one: gain_of(one, why.metric))
-    partly = each.share is not None and free is not None and each.share != free.share
-    without = _WITHOUT.get(each.resource, "without it")
+    partly = resource.share is not None and free is not None and resource.share != free.share
+    without = _WITHOUT.get(resource.resource, "without it")
     if why.metric == "p99":
         if best is not None and best.p99 is not None and not partly:
             return f"{without}, {falls_words(why, best.p99, best.p99_ci95)}"
-        less = _LESS.get(each.resource, "1 % less of it makes")
-        return f"{less} the p99 response time ({was_words(why)}) {_share(each)} % shorter"
+        less = _LESS.get(resource.resource, "1 % less of it makes")
+        return f"{less} the p99 response time ({was_words(why)}) {_share(resource)} % shorter"
     if best is not None and best.rate is not None and not partly:
         # The gain of an overloaded open loop can't exceed the offered load.
         if overloaded and not best.p99_is_bound:
             return f"{without}, all of it is served, {bracketed(best.rate, best.rate_ci95)} times as much"
         return f"{without}, throughput would be {bracketed(best.rate, best.rate_ci95)} times as high"
-    if each.resource == "processors" and (each.share or 0.0) >= 1:
+    if resource.resource == "processors" and (resource.share or 0.0) >= 1:
         # A faster CPU can't gain more than its own speedup: the competing program cost more than its CPU time.
         return "throughput is proportional to the speed of the CPUs"
-    return f"{_LESS.get(each.resource, '1 % less of it makes')} throughput {_share(each)} % higher"
+    return f"{_LESS.get(resource.resource, '1 % less of it makes')} throughput {_share(resource)} % higher"
 
 
 _WITHOUT = {
@@ -127,12 +129,12 @@ _LESS = {
 }
 
 
-def _share(each: WhyResource, most: float = inf) -> str:
+def _share(resource: WhyResource, most: float = inf) -> str:
     """Return a resource's elasticity with its interval. ``most``: upper limit, 1 for fractions of the time."""
-    if each.share is None:
+    if resource.share is None:
         return "unknown"
-    ends = "" if each.ci95 is None else " [{:.2f}, {:.2f}]".format(*(min(end, most) for end in each.ci95))
-    return f"{min(each.share, most):.2f}{ends}"
+    ends = "" if resource.ci95 is None else " [{:.2f}, {:.2f}]".format(*(min(end, most) for end in resource.ci95))
+    return f"{min(resource.share, most):.2f}{ends}"
 
 
 def _further_sentences(why: Why, base: Cell, answer: str) -> Iterator[str]:
@@ -157,16 +159,16 @@ def _further_sentences(why: Why, base: Cell, answer: str) -> Iterator[str]:
 
 def _overload(why: Why, answer: str) -> Iterator[str]:
     """Name the changes with which an overloaded open loop keeps up, unless the answer does."""
-    carried = [change for each in why.resources for change in _changes_that_keep_up(each)]
+    carried = [change for resource in why.resources for change in _changes_that_keep_up(resource)]
     if not carried:
         yield "No change lets it serve all of that."
     elif len(carried) > 1 or "all of it is served" not in answer:
         yield f"With {' or '.join(carried)}, all of it is served."
 
 
-def _changes_that_keep_up(each: WhyResource) -> list[str]:
+def _changes_that_keep_up(resource: WhyResource) -> list[str]:
     """Return the changes of a resource with which an open loop serves the offered load."""
-    return [one.change for test in each.tests for one in test.changes if not one.p99_is_bound]
+    return [one.change for test in resource.tests for one in test.changes if not one.p99_is_bound]
 
 
 def _response_time_sum(total: float) -> Iterator[str]:
@@ -180,14 +182,14 @@ def _response_time_sum(total: float) -> Iterator[str]:
 
 def _double_counting(why: Why, total: float) -> str:
     """Explain why the elasticities sum to more than 1."""
-    computing = next((each.elasticity for each in why.resources if each.resource == "processors"), None)
+    computing = next((resource.elasticity for resource in why.resources if resource.resource == "processors"), None)
     if computing is not None and computing > 1 and total - (computing - 1) <= 1 + _MISSING:
         return "the competing program cost more than its CPU time, which happens if two CPUs share a core"
     return "some time counts twice; for example, reading from memory also uses the CPU"
 
 
 def _inference(why: Why) -> Iterator[str]:
-    named = next((each for each in why.resources if each.inferred), None)
+    named = next((resource for resource in why.resources if resource.inferred), None)
     if named is None:
         return
     if named.inferred_right is not None:

@@ -42,7 +42,7 @@ def situation_of(compiled: CompiledCell, cell: Cell, why: Why, data_bytes: float
         processors=len(os.sched_getaffinity(0)),
         named=system.host is not None,
         own_tables=bool(compiled.tables),
-        failed=frozenset(kind for each in cell.rounds for kind, count in each.failed.items() if count),
+        failed=frozenset(kind for round_ in cell.rounds for kind, count in round_.failed.items() if count),
         quote=dialect.quote,
     )
 
@@ -54,9 +54,9 @@ def limiting(why: Why) -> tuple[Resource, ...]:
     """
     settled = why.bottleneck is not None
     order = ("bottleneck", "part") if settled else ("bottleneck", "part", "inconclusive")
-    found = [each for verdict in order for each in why.resources if each.verdict == verdict]
-    found.sort(key=lambda each: (order.index(each.verdict), not each.inferred))
-    return tuple(_known(each.resource) for each in found)
+    found = [resource for verdict in order for resource in why.resources if resource.verdict == verdict]
+    found.sort(key=lambda resource: (order.index(resource.verdict), not resource.inferred))
+    return tuple(_known(resource.resource) for resource in found)
 
 
 def _known(resource: str) -> Resource:
@@ -64,10 +64,10 @@ def _known(resource: str) -> Resource:
 
 
 def _statements(compiled: CompiledCell, cell: Cell) -> Sequence[StatementFacts]:
-    told = {each.name: each for each in cell.statements}
+    told = {statement.name: statement for statement in cell.statements}
     made = []
-    for each in compiled.task.statements:
-        seen = told.get(each.name)
+    for statement in compiled.task.statements:
+        seen = told.get(statement.name)
         plan, rows = ((), None) if seen is None else (seen.plan, seen.rows)
-        made.append(StatementFacts(each.name, each.sql, each.example, plan, rows))
+        made.append(StatementFacts(statement.name, statement.sql, statement.example, plan, rows))
     return made

@@ -69,8 +69,8 @@ class NamedFile:
         """Copy the database with its side files. Raises SystemFailed if copying fails or the database changes."""
         before = self.state()
         try:
-            for each in [self.path, *self.left()]:
-                copy_file(each, Path(f"{target}{str(each).removeprefix(str(self.path))}"), interrupted)
+            for path in [self.path, *self.left()]:
+                copy_file(path, Path(f"{target}{str(path).removeprefix(str(self.path))}"), interrupted)
         except OSError as error:
             raise SystemFailed(f"copying {self.path} to {target}: {reason(error)}") from error
         if before != self.state():

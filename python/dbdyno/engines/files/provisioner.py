@@ -181,7 +181,7 @@ class FileProvisioner(ABC):
             if (
                 file.users
                 and file.is_copy(source.path, self.keeping_plan(self._target_of(compiled, file)))
-                and all(self.can_share_file(each) and self._only_reads(each, file) for each in (*file.users, compiled))
+                and all(self.can_share_file(user) and self._only_reads(user, file) for user in (*file.users, compiled))
             ):
                 return file
         return None

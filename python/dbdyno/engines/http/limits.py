@@ -28,7 +28,7 @@ _REPORTED = (
     ),
 )
 
-_BY_WORD: Mapping[str, Limit] = {each.name: each for each in _REPORTED}
+_BY_WORD: Mapping[str, Limit] = {limit.name: limit for limit in _REPORTED}
 
 
 def limit_of_reply(code: str) -> Limit | None:

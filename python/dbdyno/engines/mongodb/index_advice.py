@@ -60,7 +60,7 @@ def _parsed(text: str) -> tuple[str, dict[str, Any], dict[str, Any]] | None:
             parts = None
     if parts is None or not isinstance(collection, str):
         return None
-    wanted, order = (each if isinstance(each, dict) else {} for each in parts)
+    wanted, order = (part if isinstance(part, dict) else {} for part in parts)
     return collection, wanted, order
 
 
@@ -83,12 +83,12 @@ def _fields(wanted: dict[str, Any]) -> tuple[list[str], list[str]]:
     ranged: list[str] = []
     for name, value in wanted.items():
         if name == "$and" and isinstance(value, list):
-            for each in value:
-                more = _fields(each) if isinstance(each, dict) else ([], [])
+            for item in value:
+                more = _fields(item) if isinstance(item, dict) else ([], [])
                 equal += more[0]
                 ranged += more[1]
         elif not name.startswith("$"):
-            operators = {each for each in value if each.startswith("$")} if isinstance(value, dict) else set()
+            operators = {item for item in value if item.startswith("$")} if isinstance(value, dict) else set()
             if not operators or operators & _EQUAL:
                 equal.append(name)
             elif operators <= _RANGED:

@@ -41,7 +41,7 @@ def _is_mariadb(cell: Situation) -> bool:
 
 def _of_innodb(cell: Situation) -> bool:
     """Whether the statements' tables are InnoDB tables, according to the catalog."""
-    kinds = {str(each.get("storage_engine") or "InnoDB").lower() for each in cell.catalog.get("tables") or []}
+    kinds = {str(table.get("storage_engine") or "InnoDB").lower() for table in cell.catalog.get("tables") or []}
     return kinds <= {"innodb"}
 
 
@@ -73,7 +73,7 @@ def _row_image(cell: Situation) -> Iterator[Fix]:
     if (
         _has_binlog(cell)
         and cell.setting("binlog_row_image") in ("full", "")
-        and any(each.changes for each in cell.statements)
+        and any(statement.changes for statement in cell.statements)
     ):
         does = "the binary log contains only the key and the changed columns of a row"
         use = Price("use", "readers of the log don't get unchanged columns")
@@ -159,7 +159,7 @@ def _read_committed(cell: Situation) -> Iterator[Fix]:
 
 
 def _interleaved_keys(cell: Situation) -> Iterator[Fix]:
-    inserts = any(each.inserts for each in cell.statements)
+    inserts = any(statement.inserts for statement in cell.statements)
     if cell.clients > 1 and inserts and cell.setting("innodb_autoinc_lock_mode") in ("0", "1"):
         does = "statements don't hold a lock while they generate keys"
         use = Price("use", "keys of one statement may not be consecutive, and replication must be row-based")
@@ -187,7 +187,7 @@ def _no_performance_schema(cell: Situation) -> Iterator[Fix]:
 
 def _like_index(cell: Situation) -> Iterator[Fix]:
     for search in cell.prefix_scans if cell.may_index else ():
-        if not any(begins_with(each, str(search.column["name"])) for each in search.table.get("indexes") or []):
+        if not any(begins_with(index, str(search.column["name"])) for index in search.table.get("indexes") or []):
             long = type_of(search.column) in _LONG
             does = "an index finds the pattern's prefix"
             yield prefix_index(cell, search, f"({_PREFIX})" if long else "", does)

@@ -67,13 +67,13 @@ class MysqlIndexTrials:
         listed = ", ".join(map(quoted, names))
         spread = f"crc32(concat_ws(',', {', '.join(map(quoted, keys))}))"
         found = f"select * from {name} limit {SAMPLED_FROM}"
-        same = " and ".join(f"t.{quoted(each)} = r.{quoted(each)}" for each in keys)
-        changeable = [each for each in columns if each not in keys]
+        same = " and ".join(f"t.{quoted(key)} = r.{quoted(key)}" for key in keys)
+        changeable = [column for column in columns if column not in keys]
         moved = ", ".join(
-            f"coalesce(lead({quoted(each)}) over (order by {spread}), {quoted(each)}) as {quoted('new_' + each)}"
-            for each in changeable
+            f"coalesce(lead({quoted(column)}) over (order by {spread}), {quoted(column)}) as {quoted('new_' + column)}"
+            for column in changeable
         )
-        changed = ", ".join(f"t.{quoted(each)} = r.{quoted('new_' + each)}" for each in changeable)
+        changed = ", ".join(f"t.{quoted(column)} = r.{quoted('new_' + column)}" for column in changeable)
         own = ", ".join(map(quoted, keys))
         steps: list[tuple[Operation | None, str]] = [
             (None, "set foreign_key_checks = 0"),

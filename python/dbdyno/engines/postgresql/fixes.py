@@ -118,7 +118,7 @@ def _sort_memory(cell: Situation) -> Iterator[Fix]:
 
 
 def _vacuum(cell: Situation) -> Iterator[Fix]:
-    if any(each.changes for each in cell.statements) and cell.setting("autovacuum") != "off":
+    if any(statement.changes for statement in cell.statements) and cell.setting("autovacuum") != "off":
         does = "old versions of rows are removed sooner"
         settings = {
             "autovacuum_naptime": "1s",

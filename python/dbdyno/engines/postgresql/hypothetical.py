@@ -33,7 +33,9 @@ def would_use(
     Creates the extension in the database. ``target``: a running server, as in a plan; ``statements``: SQL with
     parameter values, or without values if they vary; ``indexes``: the statements that would create the indexes.
     """
-    parts = _explained_with(target, statements, [[each] for each in indexes], "create extension if not exists hypopg;")
+    parts = _explained_with(
+        target, statements, [[index] for index in indexes], "create extension if not exists hypopg;"
+    )
     if parts is None:
         return None
     return [_MADE not in plans[0].split() or any(map(_HYPOTHETICAL.search, plans)) for plans in parts[1:]]
@@ -83,7 +85,9 @@ def _explained_with(
         lines += [f"\\echo {_GROUP}", "deallocate all;", "select count(*) from hypopg_reset();"]
         for index in indexes:
             lines += [f"\\set made {_text(index)}", "select hypopg_create_index(:'made') is not null;"]
-        lines += [line for number, each in enumerate(statements, 1) for line in _explained(number, *each, target)]
+        lines += [
+            line for number, statement in enumerate(statements, 1) for line in _explained(number, *statement, target)
+        ]
     output = _run(target, "\n".join(lines))
     parts = [part.split(_STATEMENT) for part in output.split(_GROUP)[1:]]
     is_installed = len(parts) == len(groups) + 1 and bool(parts[0][0].strip())

@@ -25,7 +25,7 @@ class PostgresqlIndexTrials:
         Objects that can't be created again, such as foreign keys to tables without their rows, are left out.
         """
         dump, psql = client_program("pg_dump"), client_program("psql")
-        named = [f"--table={_name(each)}" for each in tables if "definition" not in each]
+        named = [f"--table={_name(table)}" for table in tables if "definition" not in table]
         for section, strict in (("pre-data", False), ("data", True), ("post-data", False)):
             chosen = named if section == "data" else []
             dumped = [dump, "--no-owner", "--no-privileges", f"--section={section}", *chosen, *connection(source)]
@@ -59,9 +59,10 @@ class PostgresqlIndexTrials:
         listed = ", ".join(map(quoted, column_names(table)))
         found = f"select ctid as dbdyno_id, * from {name} limit {SAMPLED_FROM}"
         moved = "".join(
-            f", lead({quoted(each)}, 1, {quoted(each)}) over (order by {_SPREAD}) as {quoted(each)}" for each in columns
+            f", lead({quoted(column)}, 1, {quoted(column)}) over (order by {_SPREAD}) as {quoted(column)}"
+            for column in columns
         )
-        changed = ", ".join(f"{quoted(each)} = n.{quoted(each)}" for each in columns)
+        changed = ", ".join(f"{quoted(column)} = n.{quoted(column)}" for column in columns)
         update: list[tuple[Operation | None, str]] = [
             ("update", f"update {name} t set {changed} from {NEW} n where t.ctid = n.dbdyno_id")
         ]

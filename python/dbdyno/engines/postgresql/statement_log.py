@@ -175,10 +175,10 @@ def _group(found: re.Match[str], name: str) -> str:
 def _prefix_pattern(prefix: str) -> re.Pattern[str]:
     """Return a pattern for the beginning of a line. Raises InputError."""
     made, optional = "", 0
-    for each in re.finditer(r"%(-?\d*)(.)|([^%]+|%)", prefix):
-        escape = each[2]
+    for match in re.finditer(r"%(-?\d*)(.)|([^%]+|%)", prefix):
+        escape = match[2]
         if escape is None:
-            made += re.escape(each[3])
+            made += re.escape(match[3])
         elif escape == "q":
             made, optional = made + "(?:", optional + 1
         elif escape == "%":
@@ -188,7 +188,7 @@ def _prefix_pattern(prefix: str) -> re.Pattern[str]:
             named = re.match(r"\(\?P<(\w+)>", pattern)
             if named is not None and f"(?P<{named[1]}>" in made:
                 pattern = pattern.replace(f"?P<{named[1]}>", "?:")
-            made += f" *{pattern} *" if each[1] else pattern
+            made += f" *{pattern} *" if match[1] else pattern
         else:
             raise InputError("--log-line-prefix", f"`%{escape}` is unknown", "give the setting `log_line_prefix`")
     if "(?P<pid>" not in made and "(?P<session_id>" not in made:
@@ -245,5 +245,5 @@ def _parameters(detail: str) -> Sequence[str | None] | None:
     begin = _PARAMETERS.match(detail)
     if begin is None:
         return None
-    found = {int(each[1]): None if each[3] else each[2].replace("''", "'") for each in _PARAMETER.finditer(detail)}
+    found = {int(match[1]): None if match[3] else match[2].replace("''", "'") for match in _PARAMETER.finditer(detail)}
     return [found.get(number) for number in range(1, max(found, default=0) + 1)]

@@ -63,13 +63,13 @@ def closed_directory(directory: Path, account: Account | None) -> Path | None:
     if account is None:
         return None
     path = directory.absolute()
-    for each in (*reversed(path.parents), path):
+    for parent in (*reversed(path.parents), path):
         try:
-            status = each.stat()
+            status = parent.stat()
         except OSError:
             continue
         if not _may_enter(status, account):
-            return each
+            return parent
     return None
 
 
@@ -91,7 +91,7 @@ def allow_traversal(directory: Path, account: Account | None) -> None:
     """
     if closed_directory(directory.parent, account) is None and closed_directory(directory, account) is not None:
         status = directory.stat()
-        if status.st_uid == os.geteuid() and directory not in {Path(each.pw_dir) for each in pwd.getpwall()}:
+        if status.st_uid == os.geteuid() and directory not in {Path(user.pw_dir) for user in pwd.getpwall()}:
             directory.chmod(stat.S_IMODE(status.st_mode) | stat.S_IXGRP | stat.S_IXOTH)
     check_access(directory / "data", account)
 
@@ -107,10 +107,10 @@ def change_owner(directory: Path, account: Account | None) -> None:
 
 def _give_below(directory: Path | str, account: Account) -> None:
     with os.scandir(directory) as entries:
-        for each in entries:
-            _give(each.path, each.stat(follow_symlinks=False), account)
-            if each.is_dir(follow_symlinks=False):
-                _give_below(each.path, account)
+        for entry in entries:
+            _give(entry.path, entry.stat(follow_symlinks=False), account)
+            if entry.is_dir(follow_symlinks=False):
+                _give_below(entry.path, account)
 
 
 def _give(path: Path | str, status: os.stat_result, account: Account) -> None:

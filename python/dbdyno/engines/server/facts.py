@@ -29,7 +29,7 @@ class Server:
     def of(cls, result: TrialResult, clients: int) -> Self:
         """Create the facts from a trial's result."""
         engine = result.engine
-        kinds = frozenset(each.storage_engine.lower() for each in engine.catalog.tables if each.storage_engine)
+        kinds = frozenset(table.storage_engine.lower() for table in engine.catalog.tables if table.storage_engine)
         return cls(engine.engine, engine.settings, clients, engine.catalog.data_bytes, kinds)
 
     def setting(self, name: str) -> str:

@@ -34,7 +34,7 @@ def installation_of(engine: str, program: str, place: str) -> Installation:
     # If the name contains a slash, which() checks only that path.
     path = shutil.which(program)
     if path is None:
-        found = ", ".join(f"`{each.server}`" for each in find_installations(engine))
+        found = ", ".join(f"`{find_installation.server}`" for find_installation in find_installations(engine))
         hint = f"give the path of a server; found here: {found}" if found else how_to_install(engine)
         raise InputError(f"{place}: program", f"`{program}`: not an executable file", hint)
     installation = family_of(engine).describe(Path(path).absolute())

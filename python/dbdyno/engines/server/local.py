@@ -26,7 +26,7 @@ def runs_here(host: str | None) -> bool:
     """
     if host is None or host.startswith("/"):
         return True
-    own = {each.address.partition("%")[0] for addresses in psutil.net_if_addrs().values() for each in addresses}
+    own = {address.address.partition("%")[0] for addresses in psutil.net_if_addrs().values() for address in addresses}
     try:
         resolved = {str(each[4][0]) for each in socket.getaddrinfo(host.strip("[]"), None, type=socket.SOCK_STREAM)}
     except OSError:

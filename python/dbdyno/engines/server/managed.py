@@ -170,8 +170,8 @@ class ManagedProvisioner:
             if again:
                 self._copies.give_back(copy)
             else:
-                for each in removed:
-                    shutil.rmtree(each, ignore_errors=True)
+                for path in removed:
+                    shutil.rmtree(path, ignore_errors=True)
 
     def bytes_of_copy(self, compiled: CompiledCell) -> int:
         """Return the size of the template's data directory in bytes."""
@@ -183,11 +183,11 @@ class ManagedProvisioner:
             self._own.close()
 
     def _set_os_cache(self, directories: Sequence[Path], state: Literal["warm", "cold"]) -> None:
-        for each in directories:
+        for directory in directories:
             try:
-                set_os_cache(each, state, self._interrupted)
+                set_os_cache(directory, state, self._interrupted)
             except OSError as error:
-                raise SystemFailed(f"the operating system's cache of {each}: {reason(error)}") from error
+                raise SystemFailed(f"the operating system's cache of {directory}: {reason(error)}") from error
 
     def _try(self, installation: Installation, parameters: Mapping[str, str]) -> None:
         """Start and stop a server on new data. Raises InputError if it rejects a parameter."""
@@ -221,7 +221,7 @@ class ManagedProvisioner:
             raise InputError(system, problem, how_to_install(self._engine))
         first, *others = found
         if others:
-            installed = {str(each.server): each.title for each in (first, *others)}
+            installed = {str(installation.server): installation.title for installation in (first, *others)}
             seen = {"kind": "one of several servers", "engine": self._engine, "installed": installed}
             self.observations.append(seen)
         return first

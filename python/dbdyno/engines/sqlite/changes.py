@@ -43,7 +43,7 @@ def _changes(compiled: CompiledCell, settings: Mapping[str, str], data_bytes: fl
 
 def _writes(compiled: CompiledCell) -> bool:
     """Whether a cell's transactions take the write lock."""
-    return any(StatementFacts("", each.sql).writes for each in compiled.task.with_all_statements().statements)
+    return any(StatementFacts("", statement.sql).writes for statement in compiled.task.with_all_statements().statements)
 
 
 def _kibibytes(size: float) -> str:

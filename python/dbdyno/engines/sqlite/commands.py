@@ -19,10 +19,10 @@ def list_versions() -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("version", "spec", "family", "package", "client", "cached"):
         table.add_column(column, overflow="fold")
-    for each in known_releases():
-        client = each.family.client + ("" if each.family.client_is_installed() else " (not installed)")
-        cached = "yes" if each.cached else ""
-        table.add_row(each.version, each.spec, each.family.name, each.package, client, cached)
+    for release in known_releases():
+        client = release.family.client + ("" if release.family.client_is_installed() else " (not installed)")
+        cached = "yes" if release.cached else ""
+        table.add_row(release.version, release.spec, release.family.name, release.package, client, cached)
     table.add_row(release_source("bundled").version, "bundled", "bundled", "", "", "yes")
     console.print(table)
 

@@ -171,8 +171,10 @@ def _like_case(cell: Situation) -> Iterator[Fix]:
     if cell.setting("case_sensitive_like") != "off":
         return
     for search in cell.prefix_scans:
-        indexes = [each for each in search.table.get("indexes") or [] if begins_with(each, str(search.column["name"]))]
-        if any(str(key_collation(each).get("name")).upper() == "BINARY" for each in indexes):
+        indexes = [
+            index for index in search.table.get("indexes") or [] if begins_with(index, str(search.column["name"]))
+        ]
+        if any(str(key_collation(index).get("name")).upper() == "BINARY" for index in indexes):
             does = "LIKE is case-sensitive, so it can use the existing index"
             use = Price("use", "LIKE becomes case-sensitive")
             # Same group as an index in LIKE's current collation, because both have the same effect.

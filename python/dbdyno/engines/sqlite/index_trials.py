@@ -41,15 +41,15 @@ class SqliteIndexTrials:
         listed = ", ".join(map(quoted, column_names(table)))
         # The catalog lacks the number of rows only for tables without rowids.
         keys = [str(each) for each in table.get("primary_key", [])] if table.get("rows") is None else []
-        own = [quoted(each) for each in keys] or ["rowid"]
-        saved = [quoted(each) for each in keys] or ["dbdyno_id"]
+        own = [quoted(key) for key in keys] or ["rowid"]
+        saved = [quoted(key) for key in keys] or ["dbdyno_id"]
         ids = ", ".join(saved)
         spread = f"(dbdyno_id * 7919) % 1000003, {ids}" if not keys else f"substr(hex({saved[0]}), -3), {ids}"
         found = f"select {'*' if keys else 'rowid as dbdyno_id, *'} from {name} limit {SAMPLED_FROM}"
-        changeable = [quoted(each) for each in columns if each not in keys]
-        moved = "".join(f", lead({each}, 1, {each}) over (order by {spread}) as {each}" for each in changeable)
+        changeable = [quoted(column) for column in columns if column not in keys]
+        moved = "".join(f", lead({column}, 1, {column}) over (order by {spread}) as {column}" for column in changeable)
         same = " and ".join(f"n.{kept} = {name}.{column}" for kept, column in zip(saved, own, strict=True))
-        changed = ", ".join(f"{each} = (select n.{each} from temp.{NEW} n where {same})" for each in changeable)
+        changed = ", ".join(f"{column} = (select n.{column} from temp.{NEW} n where {same})" for column in changeable)
         within = f"({', '.join(own)}) in (select {ids} from temp."
         steps: list[tuple[Operation | None, str]] = [
             (None, "begin"),

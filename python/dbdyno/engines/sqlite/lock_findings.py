@@ -88,9 +88,9 @@ class _Waits:
 def _waits(cell: Cell) -> _Waits | None:
     """Return the lock waits of a cell if they are so rare and long that p99 hides them."""
     times = cell.latency_ms.get("service") or cell.latency_ms.get("response")
-    rounds = [each for each in _done(cell) if each.io]
-    count = sum(int(number(each.io, "file_lock_waits") or 0) for each in rounds)
-    seconds = sum(number(each.segments, "file_lock_wait") or 0.0 for each in rounds)
+    rounds = [round_ for round_ in _done(cell) if round_.io]
+    count = sum(int(number(round_.io, "file_lock_waits") or 0) for round_ in rounds)
+    seconds = sum(number(round_.segments, "file_lock_wait") or 0.0 for round_ in rounds)
     if not times or not count or times.p99 is None or times.max is None:
         return None
     mean_ms = seconds * 1e3 / count
@@ -98,7 +98,7 @@ def _waits(cell: Cell) -> _Waits | None:
 
 
 def _overtaken(cells: Mapping[str, _Waits]) -> Finding:
-    worst = max(cells.values(), key=lambda each: each.most_ms)
+    worst = max(cells.values(), key=lambda waits: waits.most_ms)
     words = (
         f"Clients waited {worst.count:,} times for the file lock, {milliseconds(worst.mean_ms)} ms each on average. "
         f"The slowest transaction took {milliseconds(worst.most_ms)} ms: p99 ({milliseconds(worst.p99_ms)} ms) does "
@@ -106,10 +106,10 @@ def _overtaken(cells: Mapping[str, _Waits]) -> Finding:
         "overtake it. A single connection that writes for all clients makes them wait in order."
     )
     observed = {
-        "waits": {cell: each.count for cell, each in cells.items()},
-        "wait_ms": {cell: each.mean_ms for cell, each in cells.items()},
-        "max_ms": {cell: each.most_ms for cell, each in cells.items()},
-        "p99_ms": {cell: each.p99_ms for cell, each in cells.items()},
+        "waits": {cell: waits.count for cell, waits in cells.items()},
+        "wait_ms": {cell: waits.mean_ms for cell, waits in cells.items()},
+        "max_ms": {cell: waits.most_ms for cell, waits in cells.items()},
+        "p99_ms": {cell: waits.p99_ms for cell, waits in cells.items()},
     }
     return OVERTAKEN.found(words, list(cells), observed)
 
@@ -122,7 +122,7 @@ def _cured(one: Measured, measured: Sequence[Measured]) -> Cell | None:
     """Return a cell that differs only in taking the lock at the start of all transactions, and had no failures."""
     alike = _but_for_begin(one)
     for other in measured:
-        fails = any(each.failed for each in _done(other.cell))
+        fails = any(round_.failed for round_ in _done(other.cell))
         if other.task.begins == {"immediate"} and not fails and _but_for_begin(other) == alike:
             return other.cell
     return None
@@ -131,13 +131,16 @@ def _cured(one: Measured, measured: Sequence[Measured]) -> Cell | None:
 def _but_for_begin(one: Measured) -> str:
     """Return a cell's task as text, except for the BEGIN mode of its transactions and the path of its file."""
     target = {key: value for key, value in one.task.target.items() if key != "path"}
-    transactions = [replace(each, steps=rewritten_steps(each.steps, _plain_begin)) for each in one.task.transactions]
+    transactions = [
+        replace(transaction, steps=rewritten_steps(transaction.steps, _plain_begin))
+        for transaction in one.task.transactions
+    ]
     task = replace(one.task, target=target, transactions=transactions, interleaving=None)
     return json.dumps([as_json(task), one.data, one.cell.system.name], sort_keys=True, default=repr)
 
 
 def _done(cell: Cell) -> list[Round]:
-    return [each for each in cell.rounds if each.status == "done"]
+    return [round_ for round_ in cell.rounds if round_.status == "done"]
 
 
 def _plain_begin(step: Step) -> Iterator[Step]:
@@ -146,9 +149,9 @@ def _plain_begin(step: Step) -> Iterator[Step]:
 
 def _upgrades(task: TrialTask) -> list[str]:
     """Return a read and a later write of a transaction that begins without a lock, or an empty list."""
-    for each in task.transactions:
+    for transaction in task.transactions:
         inside, read = False, ""
-        for step in flat(each.steps):
+        for step in flat(transaction.steps):
             match step:
                 case Begin():
                     inside, read = step.mode == "deferred", ""

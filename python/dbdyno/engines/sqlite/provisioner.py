@@ -46,7 +46,10 @@ class SqliteProvisioner(FileProvisioner):
     def can_share_file(self, compiled: CompiledCell) -> bool:
         """Allow sharing unless a client locks others out or trials begin with a cold page cache."""
         settings = settings_of(compiled)
-        locking = [*settings.trial_pragmas, *(each.sql for each in compiled.task.with_all_statements().statements)]
+        locking = [
+            *settings.trial_pragmas,
+            *(statement.sql for statement in compiled.task.with_all_statements().statements),
+        ]
         locks = "locking_mode" in str(locking).lower() or not compiled.task.begins <= {"deferred"}
         return compiled.definition.load.fresh_os_cache == "warm" and not locks
 

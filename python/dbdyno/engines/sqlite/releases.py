@@ -99,7 +99,9 @@ def known_releases() -> list[Release]:
         listed = found[family.key, package].listed if (family.key, package) in found else ""
         found[family.key, package] = Release(version, family, package, cached=True, listed=listed)
     order = [family.key for family in FAMILIES]
-    return sorted(found.values(), key=lambda each: (version_numbers(each.version), order.index(each.family.key)))
+    return sorted(
+        found.values(), key=lambda release: (version_numbers(release.version), order.index(release.family.key))
+    )
 
 
 def release_source(spec: str) -> SqliteSource:
@@ -127,17 +129,17 @@ def release_source(spec: str) -> SqliteSource:
 
 
 def _choose(spec: str, version: str, families: list[Family]) -> Release:
-    known = [each for each in known_releases() if each.family in families]
-    exact = [each for each in known if version_numbers(each.version) == version_numbers(version)]
+    known = [release for release in known_releases() if release.family in families]
+    exact = [release for release in known if version_numbers(release.version) == version_numbers(version)]
     # Also accept the listed version of a package whose source turned out to have another version.
-    exact = exact or [each for each in known if version_numbers(each.listed) == version_numbers(version)]
+    exact = exact or [release for release in known if version_numbers(release.listed) == version_numbers(version)]
     if not exact:
-        below = [each for each in known if version_numbers(each.version) < version_numbers(version)][-1:]
-        above = [each for each in known if version_numbers(each.version) > version_numbers(version)][:1]
-        near = " and ".join(f"`{each.spec}`" for each in below + above)
+        below = [release for release in known if version_numbers(release.version) < version_numbers(version)][-1:]
+        above = [release for release in known if version_numbers(release.version) > version_numbers(version)][:1]
+        near = " and ".join(f"`{release.spec}`" for release in below + above)
         hint = f"the nearest known: {near}; or give the directory of its source"
         raise InputError(spec, f"no known package contains SQLite {version}", hint)
-    return next((each for each in exact if each.cached or each.family.client_is_installed()), exact[0])
+    return next((release for release in exact if release.cached or release.family.client_is_installed()), exact[0])
 
 
 def _from_package(family: Family, package: str, asked: str) -> SqliteSource:

@@ -122,7 +122,7 @@ def _label_of_several_keys(text: str) -> str | None:
     """Return a string after `->` or `->>` that is neither a path nor a word."""
     tokens = significant(tokenize(text))
     labels = (after.text for before, after in pairwise(tokens) if before.text in ("->", "->>"))
-    return next((each for each in labels if each[0] == "'" and not _PATH_OR_WORD.fullmatch(each)), None)
+    return next((label for label in labels if label[0] == "'" and not _PATH_OR_WORD.fullmatch(label)), None)
 
 
 def _keeps_meaning(text: str, translated: str, target: SqlTarget) -> bool:
@@ -180,7 +180,8 @@ def _name_json_functions(tree: "exp.Expr") -> None:
         if name is None:
             continue
         pairs = (
-            [each.this, each.expression] if isinstance(each, exp.JSONKeyValue) else [each] for each in node.expressions
+            [expression.this, expression.expression] if isinstance(expression, exp.JSONKeyValue) else [expression]
+            for expression in node.expressions
         )
         first = [] if is_function else _document_and_path(node)
         made = exp.Anonymous(this=name, expressions=[*first, *chain.from_iterable(pairs)])

@@ -69,7 +69,7 @@ class WebProvisioner:
         check_processors(settings.processors, place)
         behind = behind_web(compiled)
         self._database(behind).check(behind)
-        self.observations = [seen for each in self._databases.values() for seen in each.observations]
+        self.observations = [seen for provisioner in self._databases.values() for seen in provisioner.observations]
         self._program = self._program or application()
 
     @contextmanager
@@ -98,7 +98,7 @@ class WebProvisioner:
             front = servers[0]
             if settings.proxy != NO_PROXY:
                 program = find_proxy(settings.proxy, compiled.cell.system.name)
-                addresses = [each.address for each in servers]
+                addresses = [server.address for server in servers]
                 front = stack.enter_context(
                     start_proxy(
                         settings.proxy,
@@ -132,8 +132,8 @@ class WebProvisioner:
     def close(self) -> None:
         """Close the databases' provisioners."""
         with ExitStack() as stack:
-            for each in self._databases.values():
-                stack.callback(each.close)
+            for provisioner in self._databases.values():
+                stack.callback(provisioner.close)
 
     def _facts(self, compiled: CompiledCell, database: Ready) -> dict[str, Any]:
         """Return the database's facts as the web tier's, because the database determines durability."""
@@ -168,7 +168,7 @@ def behind_web(compiled: CompiledCell) -> CompiledCell:
 def _target(front: WebProcess, servers: list[WebProcess]) -> dict[str, Any]:
     """Return the service's target as in a plan: the proxy, or all web servers, among which clients are distributed."""
     others = servers[1:] if front is servers[0] else []
-    return {"engine": "http", **_place(front), "others": [_place(each) for each in others]}
+    return {"engine": "http", **_place(front), "others": [_place(process) for process in others]}
 
 
 def _place(process: WebProcess) -> dict[str, Any]:
@@ -179,6 +179,6 @@ def _place(process: WebProcess) -> dict[str, Any]:
 def _tiers(front: WebProcess, servers: list[WebProcess], database: Ready) -> dict[str, int]:
     """Return the first process id of each tier, by the tier's name."""
     tiers = {} if front is servers[0] else {"proxy": front.pid}
-    tiers |= {f"web {number}": each.pid for number, each in enumerate(servers, 1)}
+    tiers |= {f"web {number}": process.pid for number, process in enumerate(servers, 1)}
     behind = database.target.get("process")
     return tiers if behind is None else tiers | {"database": behind["pid"]}

@@ -45,13 +45,13 @@ def compile_cell(experiment: Experiment, cell: ResolvedCell) -> CompiledCell:
         raise InputError(f"{experiment.place}: {cell.id}", *unfit)
     dialect = engine.dialect(definition, experiment.place, settings)
     compiler = TransactionCompiler(definition, dialect, experiment.place)
-    transactions = [compiler.transaction(each) for each in definition.transactions if each.include]
+    transactions = [compiler.transaction(transaction) for transaction in definition.transactions if transaction.include]
     before, after = definitions(definition, dialect)
     tables = load_tables(definition, dialect, Path(experiment.folder), experiment.place)
     beside, without = _beside(definition, dialect, experiment.place)
     task = replace(_task(definition, compiler.statements, transactions), beside=beside)
     timed = [made for each in definition.timed if each.include and (made := _timed(each, dialect)) is not None]
-    checks = [query for each in definition.check if each.include and (query := _check(each, dialect)) is not None]
+    checks = [query for check in definition.check if check.include and (query := _check(check, dialect)) is not None]
     left_out = tuple(sorted(compiler.left_out | without))
     return CompiledCell(cell, before, tables, after, task, left_out, tuple(timed), tuple(checks))
 
@@ -82,7 +82,7 @@ def _check(check: Check, dialect: Dialect) -> CheckQuery | None:
 def _timed(timed: Timed, dialect: Dialect) -> TimedStatement | None:
     """Return a timed statement in the engine's SQL; ``None`` if it has no text for this engine."""
     text = dialect.statement(timed.run)
-    undo = [dialect.statement(each) for each in timed.undo]
+    undo = [dialect.statement(sql) for sql in timed.undo]
     return None if text is None else TimedStatement(timed.name, text, tuple(each for each in undo if each is not None))
 
 
@@ -129,7 +129,7 @@ def refusal(cell: ResolvedCell) -> str | None:
 def _arrival(arrival: Arrival | None) -> Open | Closed:
     if arrival is None:
         return Closed()
-    stages = [Stage(seconds=each.seconds, from_=each.rate[0], to=each.rate[1]) for each in arrival.stages]
+    stages = [Stage(seconds=stage.seconds, from_=stage.rate[0], to=stage.rate[1]) for stage in arrival.stages]
     return Open(rate=arrival.rate, gaps=arrival.gaps, stages=stages)
 
 

@@ -82,11 +82,16 @@ def describe(compiled: CompiledCell) -> Description:
         samples=tuple(f"{name}: {_value(values)}" for name, values in compiled.definition.samples.items()),
         load=tuple(_load(compiled.task, compiled.definition.measure.transactions)),
         transactions=tuple(
-            TransactionText(each.name, each.weight, tuple(_steps(each.steps, statements, engine, 0)), each.clients)
-            for each in compiled.task.transactions
+            TransactionText(
+                transaction.name,
+                transaction.weight,
+                tuple(_steps(transaction.steps, statements, engine, 0)),
+                transaction.clients,
+            )
+            for transaction in compiled.task.transactions
         ),
-        beside=tuple(_beside(each, engine, compiled.task) for each in compiled.task.beside),
-        checks=tuple(f"{' '.join(each.sql.split())}   -- must return {each.equals}" for each in compiled.checks),
+        beside=tuple(_beside(beside, engine, compiled.task) for beside in compiled.task.beside),
+        checks=tuple(f"{' '.join(check.sql.split())}   -- must return {check.equals}" for check in compiled.checks),
     )
 
 
@@ -128,9 +133,9 @@ def _load(task: TrialTask, counted: Iterable[str]) -> Iterable[str]:
         stages = task.arrival.stages
         rate = "stages" if stages else f"{_number(task.arrival.rate)} transactions per second"
         yield f"open loop: {rate}, {task.arrival.gaps} gaps"
-        for each in stages:
-            ramp = _number(each.from_) if each.from_ == each.to else f"{_number(each.from_)} to {_number(each.to)}"
-            yield f"    {_number(each.seconds)} s: {ramp} transactions per second"
+        for stage in stages:
+            ramp = _number(stage.from_) if stage.from_ == stage.to else f"{_number(stage.from_)} to {_number(stage.to)}"
+            yield f"    {_number(stage.seconds)} s: {ramp} transactions per second"
     warmup = [f"{_number(value)} {unit}" for unit, value in as_json(task.warmup).items() if value]
     if warmup:
         longer = ", whichever is longer" if len(warmup) > 1 else ""
@@ -230,7 +235,7 @@ def generator_text(generator: generators.Generator) -> str:  # noqa: PLR0911 - o
         case generators.Nullable(share=share, of=of):
             return f"null ({share:g}) or {generator_text(of)}"
         case generators.Pick(values=values, weights=weights) if weights is not None:
-            return f"pick(values {_value(values)}, weights {_value([f'{each:.3g}' for each in weights])})"
+            return f"pick(values {_value(values)}, weights {_value([f'{weight:.3g}' for weight in weights])})"
     details = ", ".join(f"{key} {_value(value)}" for key, value in as_json(generator).items() if key != "kind")
     return f"{generator.kind}({details})"
 

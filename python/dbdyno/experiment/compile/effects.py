@@ -23,7 +23,7 @@ def outside_effects(compiled: CompiledCell, typed: Collection[SystemSpec] = ()) 
     ``typed``: systems from the command line, whose URLs needn't be repeated to the person who typed them.
     """
     system = compiled.cell.system
-    is_typed = any(each.name == system.name for each in typed)
+    is_typed = any(spec.name == system.name for spec in typed)
     if not is_typed:
         yield from _system_effects(system)
     for name, value in compiled.settings.shown():

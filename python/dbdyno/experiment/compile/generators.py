@@ -92,15 +92,15 @@ class Columns:
                 parts = [self.compile(part, row) for part in inner.parts]
                 return plan.Format(template=inner.template, parts=parts)
             case written.Json(json_=dict() as members):
-                return plan.Object(names=list(members), of=[self.compile(each, row) for each in members.values()])
+                return plan.Object(names=list(members), of=[self.compile(member, row) for member in members.values()])
             case written.Json(json_=list() as values):
-                return plan.List(of=[self.compile(each, row) for each in values])
+                return plan.List(of=[self.compile(value, row) for value in values])
             case written.ListOfValues(list_=inner):
                 return plan.List(of=[self.compile(inner.of, row)], count=self.compile(inner.count, row))
             case written.Pick(pick=pick) if pick.constants is None or pick.index is not None:
                 index = None if pick.index is None else self.compile(pick.index, row)
                 return plan.Choice(
-                    of=[self.compile(each, row) for each in pick.values], weights=pick.weights, index=index
+                    of=[self.compile(value, row) for value in pick.values], weights=pick.weights, index=index
                 )
             case written.Date(date=of_time):
                 return plan.Time(of=self.compile(of_time, row), format="date")

@@ -15,7 +15,7 @@ class NoValueError(LookupError):
 def representatives(params: Sequence[plan.Generator]) -> list[plan.Scalar] | None:
     """Return a representative value per parameter; ``None`` if a parameter lacks one."""
     try:
-        return [representative(each) for each in params]
+        return [representative(param) for param in params]
     except NoValueError:
         return None
 

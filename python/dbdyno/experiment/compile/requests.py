@@ -18,7 +18,7 @@ def compile_request(step: RequestParts) -> tuple[plan.Request, list[str]]:
         query=_fields(step.query, numbers),
         headers=_fields(step.headers, numbers),
         expect=list(step.expect),
-        take=[_take(each) for each in step.into.values()],
+        take=[_take(take) for take in step.into.values()],
         body=_body(step, numbers),
     )
     return made, names

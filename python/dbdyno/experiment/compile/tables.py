@@ -50,7 +50,7 @@ def load_tables(definition: Definition, dialect: Dialect, folder: Path, place: s
             made, per = _columns(columns, dialect, Row(name, table)), _per(columns, name, table)
             entries.append(LoadTable(name=name, columns=made, rows=rows, per=per))
         for index, part in enumerate(table.parts):
-            filled = {key: _in_part(each, part.columns.get(key), rows) for key, each in table.columns.items()}
+            filled = {key: _in_part(column, part.columns.get(key), rows) for key, column in table.columns.items()}
             inside = Row(name, table.model_copy(update={"columns": filled}), index + 1, rows)
             made = _columns(columns, dialect, inside)
             entries.append(LoadTable(name=name, columns=made, rows=part.rows))

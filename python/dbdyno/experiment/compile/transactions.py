@@ -165,11 +165,11 @@ class TransactionCompiler:
             raise InputError(self._place, problem, "limit the step to its `engines`")
         columns = ", ".join(map(dialect.quote, step.columns))
         table = f"{dialect.quote(step.copy_)} ({columns})"
-        made = [self._columns.compile(each) for each in step.columns.values()]
+        made = [self._columns.compile(generator) for generator in step.columns.values()]
         params = [
-            generators.generator_of_row(each, row, step.rows) if step.rows > 1 else each
+            generators.generator_of_row(generator, row, step.rows) if step.rows > 1 else generator
             for row in range(step.rows)
-            for each in made
+            for generator in made
         ]
         name = step.name or f"copy {step.rows:,} row{'s' if step.rows > 1 else ''} into {step.copy_}"
         if dialect.copies:
@@ -224,7 +224,7 @@ class TransactionCompiler:
         if mode in get_args(plan.IsolationLevel) and mode not in levels:
             engine = self._dialect.engine
             problem = f"the step `begin` of `{owner}` can't choose the isolation level `{step.begin}` on {engine}"
-            known = ", ".join(f"`{each.replace('_', ' ')}`" for each in levels)
+            known = ", ".join(f"`{level.replace('_', ' ')}`" for level in levels)
             hint = f"choose {known}" if levels else 'write `"deferred"`'
             raise InputError(self._place, problem, f"{hint}, or limit the step to its `engines`")
         return plan.Begin(mode=mode)

@@ -61,7 +61,7 @@ def pgbench_experiment(
     ``own_tables``: create pgbench's tables; otherwise the scripts use existing tables. ``engines``: the engines of the
     measured systems. Raises InputError with file and line.
     """
-    return experiment_of([_source(each) for each in scripts], scale, defines, own_tables, engines)
+    return experiment_of([_source(script) for script in scripts], scale, defines, own_tables, engines)
 
 
 def experiment_of(
@@ -87,8 +87,8 @@ def experiment_of(
     dynamic = {name for name in presets.texts if name in assigned}
     dynamic |= {name for name in defines or {} if name in AUTOMATIC}
     read = [
-        read_script(each.text, each.place, presets=presets, begin="${begin}", dynamic=dynamic, assigned=assigned)
-        for each in sources
+        read_script(source.text, source.place, presets=presets, begin="${begin}", dynamic=dynamic, assigned=assigned)
+        for source in sources
     ]
     _check_own(sources, read, engines)
     used = set(AUTOMATIC).union(*(script.used for script in read))
@@ -117,9 +117,9 @@ def from_options(scripts: Sequence[str], scale: int, defines: Sequence[str], sys
         if name in texts:
             raise InputError(f"--define {define}", f"`{name}` is defined twice", "remove one")
         texts[name] = text
-    specs = [parse_url(each) for each in systems or [DEFAULT_SYSTEM]]
-    named = any(each.database or each.host for each in specs)
-    return pgbench_experiment(scripts, scale, texts, not named, {each.engine for each in specs})
+    specs = [parse_url(system) for system in systems or [DEFAULT_SYSTEM]]
+    named = any(spec.database or spec.host for spec in specs)
+    return pgbench_experiment(scripts, scale, texts, not named, {spec.engine for spec in specs})
 
 
 def _check_own(sources: Sequence[Source], read: Sequence[Script], engines: Collection[str]) -> None:
@@ -189,7 +189,7 @@ def _data(sources: list[Source], read: list[Script], scale: int, own_tables: boo
 def _as_written_for_postgresql(steps: Any) -> Any:
     """Return steps whose statements are sent to PostgreSQL unchanged and translated for other engines."""
     if isinstance(steps, list):
-        return [_as_written_for_postgresql(each) for each in steps]
+        return [_as_written_for_postgresql(step) for step in steps]
     if not isinstance(steps, dict):
         return steps
     made = {key: _as_written_for_postgresql(value) for key, value in steps.items()}

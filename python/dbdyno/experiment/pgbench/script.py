@@ -382,10 +382,10 @@ def _reads_alike(text: str, values: int) -> bool:
     """Whether other engines may interpret a statement as PostgreSQL does."""
     # For other engines, brackets are quotes, and a `?` in a dollar-quoted string is a parameter.
     try:
-        alike = sum(each.text == "?" for each in placeholders(text)) == values
+        alike = sum(token.text == "?" for token in placeholders(text)) == values
     except UnterminatedError:
         return False
-    return alike and all(each.text != "[" for each in tokenize(text, engine_of(POSTGRESQL).syntax))
+    return alike and all(token.text != "[" for token in tokenize(text, engine_of(POSTGRESQL).syntax))
 
 
 def _tidy(steps: list[Step]) -> list[Step]:

@@ -160,7 +160,7 @@ def _read_characters(value: Any) -> str:
             raise wrong(f"the range `{first}-{last}` has too many characters", f"give at most {_MOST_CHARACTERS:,}")
         characters.update(dict.fromkeys(map(chr, range(ord(first), ord(last) + 1))))
         at += 3 if found else 1
-    if any("\ud800" <= each <= "\udfff" or each == "\0" for each in characters):
+    if any("\ud800" <= character <= "\udfff" or character == "\0" for character in characters):
         raise wrong("the set contains a character that no text can contain", "use printable characters")
     return "".join(characters)
 
@@ -226,7 +226,7 @@ class PickOf(Strict):
     @property
     def constants(self) -> list[Scalar] | None:
         """The values, if all are constants."""
-        constants = [each.constant for each in self.values if isinstance(each, Constant)]
+        constants = [value.constant for value in self.values if isinstance(value, Constant)]
         return constants if len(constants) == len(self.values) else None
 
 

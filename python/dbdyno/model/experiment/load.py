@@ -55,7 +55,7 @@ class Open(Strict):
             return self
         if "rate" in self.model_fields_set:
             raise wrong("the stages have rates of their own", "remove `rate` or `stages`", key="rate")
-        expected = sum(each.expected for each in self.stages)
+        expected = sum(stage.expected for stage in self.stages)
         if not expected:
             raise wrong("no transaction would ever start", "give a stage a rate above 0", key="stages")
         # The model is frozen for its users.
@@ -65,7 +65,7 @@ class Open(Strict):
     @property
     def seconds(self) -> float:
         """The length of all stages."""
-        return math.fsum(each.seconds for each in self.stages)
+        return math.fsum(stage.seconds for stage in self.stages)
 
 
 def _read_arrival(value: Any) -> Any:

@@ -62,7 +62,7 @@ class Objective:
 def read_objective(text: str, place: str) -> Objective:
     """Read an objective. Raises InputError at ``place`` if a clause isn't a metric, ``<`` and a limit."""
     clauses = [_clause(part, text, place) for part in re.split(r"\s*(?:,|&&|\band\b)\s*", text.strip())]
-    twice = [each.metric for each in clauses if [other.metric for other in clauses].count(each.metric) > 1]
+    twice = [clause.metric for clause in clauses if [other.metric for other in clauses].count(clause.metric) > 1]
     if twice:
         raise InputError(place, f"`{text}` limits {twice[0]} twice", "give each metric one limit")
     return Objective(tuple(clauses))

@@ -37,18 +37,19 @@ class ValidationErrors(InputError):
 
 def drop_repeated_errors(errors: Sequence[Invalid]) -> list[Invalid]:
     """Omit errors about missing keys that are misspelt, because the misspelling is reported already."""
-    misspelt = {(each.location[:-1], each.hint) for each in errors if each.problem == UNKNOWN}
+    misspelt = {(error.location[:-1], error.hint) for error in errors if error.problem == UNKNOWN}
     return [
-        each
-        for each in errors
-        if each.problem != MISSING or (each.location[:-1], nearest_is(str(each.location[-1]))) not in misspelt
+        error
+        for error in errors
+        if error.problem != MISSING or (error.location[:-1], nearest_is(str(error.location[-1]))) not in misspelt
     ]
 
 
 def raise_all(place: str, found: Iterable[Invalid]) -> None:
     """Raise one InputError for all validation errors, if there are any. ``place``: the file."""
     errors = [
-        InputError(f"{place}: {key_path(each.location)}" if each.location else place, *each[1:]) for each in found
+        InputError(f"{place}: {key_path(invalid.location)}" if invalid.location else place, *invalid[1:])
+        for invalid in found
     ]
     if len(errors) == 1:
         raise errors[0]

@@ -137,7 +137,7 @@ class CompiledCell:
         ``identity``: of the library (its version and source id) or the server that writes the data. The key excludes
         the run's seed and settings that apply to connections or servers during a trial.
         """
-        tables = [replace(each, file=each.file and file_digest(each.file)) for each in self.tables]
+        tables = [replace(table, file=table.file and file_digest(table.file)) for table in self.tables]
         content = {
             "version": TEMPLATE_VERSION,
             "engine": self.cell.system.engine,

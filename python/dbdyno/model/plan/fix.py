@@ -113,7 +113,7 @@ class Fix:
     @property
     def is_serious(self) -> bool:
         """Whether it weakens durability or isolation."""
-        return any(each.kind in SERIOUS for each in self.prices)
+        return any(price.kind in SERIOUS for price in self.prices)
 
     @property
     def work(self) -> int:
@@ -125,13 +125,13 @@ class Fix:
         made = asdict(self)
         for name in _TUPLES:
             made[name] = list(made[name])
-        return made | {"prices": [asdict(each) for each in self.prices]}
+        return made | {"prices": [asdict(price) for price in self.prices]}
 
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> Self:
         """Read a fix from a run's design."""
         tuples = {name: tuple(stored[name]) for name in _TUPLES}
-        prices = tuple(Price(**each) for each in stored["prices"])
+        prices = tuple(Price(**price) for price in stored["prices"])
         return cls(**{**stored, **tuples, "prices": prices, "source": Source(**stored["source"])})
 
 
@@ -154,15 +154,15 @@ def conflict(one: Fix, other: Fix) -> bool:
 
 def together(name: str, fixes: Sequence[Fix]) -> Fix:
     """Return the combination of fixes that don't conflict."""
-    does = "; ".join(each.does for each in fixes)
+    does = "; ".join(fix.does for fix in fixes)
     merged = _merged(fixes)
     return Fix(
         name,
         does,
-        tuple(dict.fromkeys(price for each in fixes for price in each.prices)),
+        tuple(dict.fromkeys(price for fix in fixes for price in fix.prices)),
         fixes[0].source,
-        tuple(dict.fromkeys(line for each in fixes for line in each.snippet)),
-        tuple(dict.fromkeys(resource for each in fixes for resource in each.against)),
+        tuple(dict.fromkeys(line for fix in fixes for line in fix.snippet)),
+        tuple(dict.fromkeys(resource for fix in fixes for resource in fix.against)),
         **merged,
     )
 
@@ -170,16 +170,16 @@ def together(name: str, fixes: Sequence[Fix]) -> Fix:
 def _merged(fixes: Sequence[Fix]) -> dict[str, Any]:
     settings: dict[str, str] = {}
     load: dict[str, Any] = {}
-    for each in fixes:
-        settings |= each.settings
-        load |= each.load
+    for fix in fixes:
+        settings |= fix.settings
+        load |= fix.load
     return {
         "settings": settings,
         "load": load,
-        "statements": tuple(dict.fromkeys(line for each in fixes for line in each.statements)),
-        "begins": next((each.begins for each in fixes if each.begins), ""),
-        "batch": max(each.batch for each in fixes),
-        "reads": any(each.reads for each in fixes),
-        "rows": max(each.rows for each in fixes),
-        "closing": tuple(dict.fromkeys(line for each in fixes for line in each.closing)),
+        "statements": tuple(dict.fromkeys(line for fix in fixes for line in fix.statements)),
+        "begins": next((fix.begins for fix in fixes if fix.begins), ""),
+        "batch": max(fix.batch for fix in fixes),
+        "reads": any(fix.reads for fix in fixes),
+        "rows": max(fix.rows for fix in fixes),
+        "closing": tuple(dict.fromkeys(line for fix in fixes for line in fix.closing)),
     }

@@ -332,7 +332,7 @@ def generator_of_row(generator: Generator, row: int, count: int) -> Generator:
         case Nullable():
             return replace(generator, of=generator_of_row(generator.of, row, count))
         case Format():
-            return replace(generator, parts=[generator_of_row(each, row, count) for each in generator.parts])
+            return replace(generator, parts=[generator_of_row(part, row, count) for part in generator.parts])
         case Object() | List():
             return replace(generator, of=[generator_of_row(each, row, count) for each in generator.of])
     return generator

@@ -26,16 +26,16 @@ def as_json(value: Any) -> Any:
                 made[name.rstrip("_")] = as_json(own)
         return made
     if isinstance(value, Mapping):
-        return {name: as_json(each) for name, each in value.items()}
+        return {name: as_json(item) for name, item in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return [as_json(each) for each in value]
+        return [as_json(item) for item in value]
     return value
 
 
 @cache
 def _fields(kind: type[Any]) -> list[tuple[str, Any]]:
     """Return the names of a type's fields; for a field that can be omitted, also its default."""
-    return [(each.name, _default(each) if each.metadata.get(_KEY) else MISSING) for each in fields(kind)]
+    return [(field.name, _default(field) if field.metadata.get(_KEY) else MISSING) for field in fields(kind)]
 
 
 def _default(one: Field[Any]) -> Any:

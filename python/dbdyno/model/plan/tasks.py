@@ -108,7 +108,7 @@ class Statement:
 
 def without_analysis(statements: Sequence[Statement]) -> list[Statement]:
     """Return statements without the request to measure their row estimates."""
-    return [replace(each, analyze=None) for each in statements]
+    return [replace(statement, analyze=None) for statement in statements]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,19 +213,19 @@ class TrialTask:
     def with_all_statements(self) -> TrialTask:
         """Return the task with the work beside the clients as further transactions, to ask what its statements do."""
         statements, transactions = list(self.statements), list(self.transactions)
-        for each in self.beside:
-            steps = shifted(each.steps, len(statements))
-            statements += [replace(one, name=f"{each.name}: {one.name}") for one in each.statements]
-            transactions.append(Transaction(name=each.name, steps=steps))
+        for beside in self.beside:
+            steps = shifted(beside.steps, len(statements))
+            statements += [replace(one, name=f"{beside.name}: {one.name}") for one in beside.statements]
+            transactions.append(Transaction(name=beside.name, steps=steps))
         return replace(self, statements=statements, transactions=transactions, beside=())
 
     @property
     def begins(self) -> set[str]:
         """The modes in which its transactions begin; empty without explicit transactions."""
-        steps = [step for each in self.transactions for step in flat(each.steps)]
+        steps = [step for transaction in self.transactions for step in flat(transaction.steps)]
         modes: set[str] = {step.mode for step in steps if isinstance(step, Begin)}
         # A statement can begin a transaction, too.
-        words = [each.sql.lower().split() for each in self.statements]
+        words = [statement.sql.lower().split() for statement in self.statements]
         begun = [each for each in words if each[:1] in (["begin"], ["start"], ["savepoint"])]
         return modes | {
             next((mode for mode in ("immediate", "exclusive") if mode in each), "deferred") for each in begun
@@ -239,7 +239,7 @@ class TrialTask:
         """
         # A reference draws an existing row and doesn't advance a counter.
         drawn = generators_in(self.transactions, of_columns=False)
-        return max((abs(each.step) for each in drawn if isinstance(each, Serial)), default=1) or 1
+        return max((abs(generator.step) for generator in drawn if isinstance(generator, Serial)), default=1) or 1
 
 
 def shifted(steps: Sequence[Step], by: int) -> list[Step]:

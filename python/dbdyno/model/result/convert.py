@@ -30,9 +30,9 @@ def to_json(value: Any) -> JsonObject:
 def evidence_json(value: Any) -> Any:
     """Return evidence as JSON: result types in its objects and lists become objects."""
     if isinstance(value, dict):
-        return {name: evidence_json(each) for name, each in value.items()}
+        return {name: evidence_json(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [evidence_json(each) for each in value]
+        return [evidence_json(item) for item in value]
     return to_json(value) if is_dataclass(value) else value
 
 
@@ -56,7 +56,7 @@ def _writer(kind: Any) -> _Convert | None:
     if not is_dataclass(kind):
         return _within(kind, _writer)
     hints = get_type_hints(kind)
-    parts = [(each.name, _writer(hints[each.name])) for each in fields(kind)]
+    parts = [(field.name, _writer(hints[field.name])) for field in fields(kind)]
 
     def write(value: Any) -> JsonObject:
         return {
@@ -73,7 +73,7 @@ def _reader(kind: Any) -> _Convert | None:
         return _within(kind, _reader)
     made: Callable[..., Any] = kind
     hints = get_type_hints(kind)
-    parts = [(each.name, _reader(hints[each.name]), _missing(hints[each.name])) for each in fields(kind)]
+    parts = [(field.name, _reader(hints[field.name]), _missing(hints[field.name])) for field in fields(kind)]
 
     def read(source: JsonObject) -> Any:
         values = {}
@@ -92,14 +92,14 @@ def _within(kind: Any, converter: Callable[[Any], _Convert | None]) -> _Convert 
     origin, arguments = get_origin(kind), get_args(kind)
     if origin not in (list, dict, Union, UnionType):
         return None
-    convert = next((found for each in arguments if (found := converter(each)) is not None), None)
+    convert = next((found for argument in arguments if (found := converter(argument)) is not None), None)
     if convert is None:
         return None
     found = convert
     if origin is list:
-        return lambda value: [found(each) for each in value]
+        return lambda value: [found(item) for item in value]
     if origin is dict:
-        return lambda value: {key: found(each) for key, each in value.items()}
+        return lambda value: {key: found(item) for key, item in value.items()}
     return lambda value: None if value is None else found(value)
 
 

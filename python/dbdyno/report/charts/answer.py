@@ -51,8 +51,8 @@ def _dots(document: Document, found: Sequence[Configuration], metric: str, unit:
     recommended = document.answer.recommended
     taken = None if recommended is None else recommended.configuration
     rows = [
-        {**_row(each, cells[each.cells[0]], metric, taken == each.name), "place": place}
-        for place, each in enumerate(found[:_MOST_ROWS])
+        {**_row(configuration, cells[configuration.cells[0]], metric, taken == configuration.name), "place": place}
+        for place, configuration in enumerate(found[:_MOST_ROWS])
     ]
     rows = [row for row in rows if row["value"]]
     if not rows:
@@ -79,7 +79,7 @@ def _fewer(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return [row for row in rows if row["place"] < _MOST_SLIM]
 
 
-def _row(each: Configuration, cell: Cell, metric: str, taken: bool) -> dict[str, Any]:
+def _row(configuration: Configuration, cell: Cell, metric: str, taken: bool) -> dict[str, Any]:
     if metric == "throughput":
         value = cell.throughput.mean or 0.0
         low, high = cell.throughput.ci95 or (value, value)
@@ -88,11 +88,11 @@ def _row(each: Configuration, cell: Cell, metric: str, taken: bool) -> dict[str,
         value = _percentile(cell, metric) or 0.0
         rounds = list(values_by_block(cell, metric).values()) or [value]
         low, high, text = min(rounds), max(rounds), f"{milliseconds(value)} ms"
-    price = ", ".join(each.price) or each.not_ranked or ("no price" if taken else "")
+    price = ", ".join(configuration.price) or configuration.not_ranked or ("no price" if taken else "")
     if failing(cell) and "fail" not in price:
         price = ", ".join(filter(None, [f"{percent(failing(cell))} fail", price.removeprefix("no price")]))
-    words = f"{each.name} · {text}" + (f" · {price}" if price else "")
-    colour = _GOOD if taken else _PRICED if each.price or each.not_ranked else _PLAIN
+    words = f"{configuration.name} · {text}" + (f" · {price}" if price else "")
+    colour = _GOOD if taken else _PRICED if configuration.price or configuration.not_ranked else _PLAIN
     return {"name": words, "value": value, "low": low, "high": high, "colour": colour}
 
 
@@ -123,13 +123,13 @@ def _lines(document: Document, found: Sequence[Configuration], metric: str, unit
     last = {name: document.cells[-1].factors.get(name) for name in others}
     levels = list(dict.fromkeys(level(cell.factors.get(load)) for cell in document.cells))
     points: list[dict[str, Any]] = []
-    for place, each in enumerate(found):
-        for cell in (cells[name] for name in each.cells):
+    for place, configuration in enumerate(found):
+        for cell in (cells[name] for name in configuration.cells):
             value = cell.throughput.mean if metric == "throughput" else _percentile(cell, metric)
             if value and all(cell.factors.get(name) == own for name, own in last.items()):
                 colour = COLOURS[place % len(COLOURS)] if place < _MOST_LINES else _REST
                 x = level(cell.factors.get(load))
-                points.append({"x": x, "name": each.name, "place": place, "value": value, "colour": colour})
+                points.append({"x": x, "name": configuration.name, "place": place, "value": value, "colour": colour})
     if not points:
         return None
     values = [point["value"] for point in points]

@@ -44,7 +44,7 @@ def breakdown_chart(document: Document) -> Figure | None:
     if not rows:
         return None
     # Show only segments that occur. Their order and colors are the same in all charts.
-    seen = {each["series"] for each in rows}
+    seen = {row["series"] for row in rows}
     known = [*_NAMES.values(), *sorted(seen - set(_NAMES.values()))]
     # Names can be long, so write them above their bars.
     names = alt.Axis(

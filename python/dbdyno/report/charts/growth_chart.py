@@ -35,7 +35,7 @@ def growth_charts(document: Document) -> list[Figure]:
         return []
     made = []
     for levels, cells in islice(cells_but_for(document.cells, factor), _MOST_SERIES):
-        chart = _chart([(cell, each) for cell in cells for each in cell.rounds if each.completed])
+        chart = _chart([(cell, round_) for cell in cells for round_ in cell.rounds if round_.completed])
         if chart is not None:
             title = words_of(levels) or document.title
             made.append(Figure(title, draw(chart, f"Log and device as the table grew, {title}")))
@@ -45,11 +45,11 @@ def growth_charts(document: Document) -> list[Figure]:
 def _chart(windows: Sequence[tuple[Cell, Round]]) -> Any:
     if not windows:
         return None
-    ordered = sorted(windows, key=lambda each: each[1].started)
+    ordered = sorted(windows, key=lambda pair: pair[1].started)
     rows: list[dict[str, Any]] = []
     # The x axis counts windows, because filling the table takes most of the time.
-    for place, (cell, each) in enumerate(ordered, 1):
-        values = {key: _value(each, key) for _, key in _PANELS}
+    for place, (cell, round_) in enumerate(ordered, 1):
+        values = {key: _value(round_, key) for _, key in _PANELS}
         rows.append({"window": place, "size": short(cell.growth.rows if cell.growth else None), **values})
     drawn = [(title, key) for title, key in _PANELS if any(row[key] for row in rows)]
     if not drawn:
@@ -63,10 +63,10 @@ def _chart(windows: Sequence[tuple[Cell, Round]]) -> Any:
     return alt.vconcat(*panels, spacing=8)
 
 
-def _value(each: Round, key: str) -> float | None:
+def _value(round_: Round, key: str) -> float | None:
     if key == "flushes":
-        return ratio(each.disk.flushes_per_s, each.transactions_per_s)
-    observed = each.observed or {}
+        return ratio(round_.disk.flushes_per_s, round_.transactions_per_s)
+    observed = round_.observed or {}
     counted = number(part(observed, "counters"), key)
     acknowledged = number(observed, "acknowledged")
     return counted if key == "checkpoints" else ratio(counted, acknowledged)

@@ -41,10 +41,10 @@ def latency_charts(document: Document) -> list[Figure]:
         series += [{"series": chosen.x_of(cell), "ms": ms, "share": share} for ms, share in points]
     made = []
     for series_name, rows in list(curves.items())[:_MOST_CHARTS]:
-        shown = {each["series"] for each in rows}
-        least = max(_LEAST_SHARE, min(each["share"] for each in rows))
-        times = [each["ms"] for each in rows]
-        levels = [each for each in chosen.levels if each in shown]
+        shown = {row["series"] for row in rows}
+        least = max(_LEAST_SHARE, min(row["share"] for row in rows))
+        times = [row["ms"] for row in rows]
+        levels = [level for level in chosen.levels if level in shown]
         chart = (
             alt.Chart(data(rows))
             .mark_line(strokeWidth=1.5, interpolate="step-after", clip=True)

@@ -29,9 +29,9 @@ def prediction_chart(prediction: Prediction) -> Figure | None:
     if not lines:
         return None
     names = [series.name for series in prediction.series]
-    values = [each["low"] for each in lines] + [each["value"] for each in dots]
-    tops = [each["high"] for each in lines] + [each["value"] for each in dots]
-    sizes = [each["rows"] for each in lines + dots]
+    values = [line["low"] for line in lines] + [dot["value"] for dot in dots]
+    tops = [line["high"] for line in lines] + [dot["value"] for dot in dots]
+    sizes = [line["rows"] for line in lines + dots]
     x = alt.X(
         "rows:Q",
         scale=alt.Scale(type="log", nice=False),

@@ -19,9 +19,9 @@ _MOST = 4
 
 def scalability_charts(document: Document) -> list[Figure]:
     """Draw the curves, a few per chart; empty if no model was fitted."""
-    with_curves = [each for each in document.scalability if each.curve is not None]
-    factors = dict.fromkeys(each.factor for each in with_curves)
-    groups = [[each for each in with_curves if each.factor == factor] for factor in factors]
+    with_curves = [scalability for scalability in document.scalability if scalability.curve is not None]
+    factors = dict.fromkeys(scalability.factor for scalability in with_curves)
+    groups = [[scalability for scalability in with_curves if scalability.factor == factor] for factor in factors]
     parts = [group[start : start + _MOST] for group in groups for start in range(0, len(group), _MOST)]
     return [_chart(document, part) for part in parts]
 
@@ -32,7 +32,7 @@ def _chart(document: Document, models: Sequence[Scalability]) -> Figure:
     means: list[dict[str, Any]] = []
     dots: list[dict[str, Any]] = []
     peaks: list[dict[str, Any]] = []
-    names = [model_name(document, each) for each in models]
+    names = [model_name(document, scalability) for scalability in models]
     for name, model in zip(names, models, strict=True):
         curve = model.curve
         if curve is None:
@@ -52,7 +52,7 @@ def _chart(document: Document, models: Sequence[Scalability]) -> Figure:
                 low, high = ci95 or (mean, mean)
                 means.append({**place, "value": mean, "low": max(low, 0.0), "high": high})
             rounds = by_id[cell_id].rounds
-            dots += [{**place, "value": each.throughput} for each in rounds if each.throughput is not None]
+            dots += [{**place, "value": round_.throughput} for round_ in rounds if round_.throughput is not None]
         peak = curve.peak
         if peak.clients is not None and peak.clients_ci95 is not None and peak.throughput is not None:
             low, high = peak.clients_ci95
@@ -60,7 +60,7 @@ def _chart(document: Document, models: Sequence[Scalability]) -> Figure:
             peaks.append({"clients": peak.clients, "series": name, "value": value, "low": low, "high": high})
     unit = by_id[models[0].cells[0]].throughput.unit
     factor = models[0].factor
-    scale = alt.Scale(domain=[0, max(each["clients"] for each in lines)], nice=False)
+    scale = alt.Scale(domain=[0, max(line["clients"] for line in lines)], nice=False)
     x = alt.X(
         "clients:Q",
         scale=scale,
@@ -94,5 +94,5 @@ def _chart(document: Document, models: Sequence[Scalability]) -> Figure:
     )
     note = "Line: the curve; area: its 95 % interval; points: means with their intervals, and every round."
     note += " Diamond: the peak; bar across: its 95 % interval." * bool(peaks)
-    note += " Dashed: extrapolated." * any(each["part"] == "beyond" for each in lines)
+    note += " Dashed: extrapolated." * any(line["part"] == "beyond" for line in lines)
     return Figure(title, svg, note)

@@ -21,11 +21,15 @@ _LOWEST_MS = 0.001
 def slo_chart(document: Document) -> Figure | None:
     """Draw the objective's first time metric over the rate; None if there are no values."""
     slo = document.slo
-    clause = next((each for each in slo.clauses if each.metric != "failed"), None) if slo is not None else None
+    clause = (
+        next((slo_clause for slo_clause in slo.clauses if slo_clause.metric != "failed"), None)
+        if slo is not None
+        else None
+    )
     if slo is None or clause is None:
         return None
     metric, limit = clause.metric, clause.limit
-    rows = [row for each in slo.searches[:_MOST_SEARCHES] for row in _rows(each, metric, limit)]
+    rows = [row for search in slo.searches[:_MOST_SEARCHES] for row in _rows(search, metric, limit)]
     if not rows:
         return None
     title = f"{metric} over the offered rate, and its limit of {limit:g} ms"
@@ -58,9 +62,9 @@ def _chart(searches: list[SloSearch], rows: list[dict[str, Any]], metric: str, l
     y = alt.Y("ms:Q", scale=alt.Scale(type="log", nice=False), axis=alt.Axis(title=f"{metric} ms", tickCount=5))
     colours = colour(names, wide=wide)
     spans = [
-        {"series": each.configuration, "low": each.low, "high": each.high}
-        for each in searches
-        if each.low is not None and each.high is not None
+        {"series": search.configuration, "low": search.low, "high": search.high}
+        for search in searches
+        if search.low is not None and search.high is not None
     ]
     base = alt.Chart(data(rows)).encode(x=x, y=y, color=colours)
     layers = [

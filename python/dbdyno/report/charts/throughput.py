@@ -33,7 +33,7 @@ def throughput_chart(document: Document, *, lead: bool = False) -> Figure | None
         if mean is None:
             continue
         means.append({**place, "value": mean, "low": ci95[0] if ci95 else mean, "high": ci95[1] if ci95 else mean})
-        dots += [{**place, "value": each.throughput} for each in cell.rounds if each.throughput is not None]
+        dots += [{**place, "value": round_.throughput} for round_ in cell.rounds if round_.throughput is not None]
     if not means:
         return None
     unit = document.cells[0].throughput.unit
@@ -85,7 +85,7 @@ def published_chart(document: Document) -> Figure | None:
     if not rows:
         return None
     logarithmic = _is_logarithmic(rows)
-    unit = next((each.published.get("unit", "") for each in document.cells if each.published), "")
+    unit = next((cell.published.get("unit", "") for cell in document.cells if cell.published), "")
     base = alt.Chart(data(rows)).encode(
         x=_x(chosen),
         y=_y(f"published, {unit}", rows, logarithmic=logarithmic),
@@ -101,7 +101,7 @@ def published_chart(document: Document) -> Figure | None:
 
 
 def _x(chosen: Axes, *, wide: bool = False) -> alt.X:
-    turned = max((len(each) for each in chosen.levels), default=0) * len(chosen.levels) > (120 if wide else 34)
+    turned = max((len(level) for level in chosen.levels), default=0) * len(chosen.levels) > (120 if wide else 34)
     return alt.X(
         "x:N",
         sort=chosen.levels,
@@ -113,7 +113,7 @@ def _x(chosen: Axes, *, wide: bool = False) -> alt.X:
 def _y(title: str, rows: list[dict[str, Any]], *, logarithmic: bool) -> alt.Y:
     if not logarithmic:
         return alt.Y("value:Q", scale=alt.Scale(zero=True), axis=alt.Axis(title=title, format="~s", tickCount=6))
-    values = decades(min(each["value"] for each in rows), max(each["value"] for each in rows))
+    values = decades(min(row["value"] for row in rows), max(row["value"] for row in rows))
     return alt.Y("value:Q", scale=alt.Scale(type="log"), axis=alt.Axis(title=title, format="~s", values=values))
 
 
@@ -124,5 +124,5 @@ def _shape(chosen: Axes) -> alt.Shape:
 
 
 def _is_logarithmic(rows: list[dict[str, Any]]) -> bool:
-    values: list[float] = [each["value"] for each in rows]
+    values: list[float] = [row["value"] for row in rows]
     return min(values) > 0 and max(values) / min(values) > _LOG_RATIO

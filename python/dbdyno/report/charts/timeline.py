@@ -57,21 +57,21 @@ def timeline_charts(document: Document) -> list[Figure]:
 
 def _typical(cell: Cell) -> Round | None:
     """Return the round nearest to the median throughput, which is typical of the cell."""
-    rounds = [each for each in cell.rounds if len(each.intervals) > 1 and each.throughput is not None]
+    rounds = [round_ for round_ in cell.rounds if len(round_.intervals) > 1 and round_.throughput is not None]
     if not rounds:
         return None
-    middle = median(each.throughput or 0.0 for each in rounds)
-    return min(rounds, key=lambda each: abs((each.throughput or 0.0) - middle))
+    middle = median(round_.throughput or 0.0 for round_ in rounds)
+    return min(rounds, key=lambda round_: abs((round_.throughput or 0.0) - middle))
 
 
 def _chart(chosen: Round, counted: str, title: str) -> Any:
     rows = [_row(each, counted) for each in _whole(chosen.intervals)]
     wanted = [_Panel(title, 90, {"value": (title, COLOURS[0])})]
-    if any(each["cpu"] is not None for each in rows):
+    if any(row["cpu"] is not None for row in rows):
         wanted.append(_Panel("CPU %", 60, {"cpu": ("process", COLOURS[1]), "hottest": ("hottest thread", COLOURS[3])}))
-    if any(each["written"] or each["read"] for each in rows):
+    if any(row["written"] or row["read"] for row in rows):
         wanted.append(_Panel("MB/s", 60, {"written": ("written", COLOURS[2]), "read": ("read", COLOURS[5])}))
-    end = max(each["end_s"] for each in chosen.intervals)
+    end = max(interval["end_s"] for interval in chosen.intervals)
     drawn = [_draw_panel(rows, panel, end, last=panel is wanted[-1]) for panel in wanted]
     return alt.vconcat(*drawn, spacing=6).resolve_scale(color="independent")
 
@@ -119,7 +119,7 @@ def _draw_panel(rows: list[dict[str, Any]], panel: _Panel, end: float, *, last: 
     ]
     legend = alt.Legend(title=None, orient="top", padding=0, offset=2, symbolStrokeWidth=2) if len(names) > 1 else None
     seconds = alt.Axis(title="seconds" if last else None, labels=last, tickMinStep=1, tickCount=6)
-    scale = alt.Scale(domain=names, range=[each for _, each in panel.lines.values()])
+    scale = alt.Scale(domain=names, range=[line for _, line in panel.lines.values()])
     return (
         alt.Chart(data(points))
         .mark_line(strokeWidth=1.5, point=alt.OverlayMarkDef(size=12) if len(rows) < _MANY_POINTS else False)

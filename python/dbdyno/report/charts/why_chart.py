@@ -20,10 +20,12 @@ _ORDER = tuple(VERDICTS.values())
 def why_chart(document: Document) -> Figure | None:
     """Draw one bar per tested resource; None if no resource was tested."""
     why = document.why
-    tested = [] if why is None else [each for each in why.resources if each.tests and each.share is not None]
+    tested = (
+        [] if why is None else [resource for resource in why.resources if resource.tests and resource.share is not None]
+    )
     if not tested:
         return None
-    rows = [_row(each) for each in tested]
+    rows = [_row(resource) for resource in tested]
     names = [row["name"] for row in rows]
     series = [each for each in _ORDER if any(row["series"] == each for row in rows)]
     y = alt.Y("name:N", sort=names, title=None, scale=alt.Scale(domain=names, paddingInner=0.35))
@@ -45,13 +47,13 @@ def why_chart(document: Document) -> Figure | None:
     )
 
 
-def _row(each: WhyResource) -> dict[str, Any]:
-    share = each.share or 0.0
-    low, high = each.ci95 or (share, share)
+def _row(resource: WhyResource) -> dict[str, Any]:
+    share = resource.share or 0.0
+    low, high = resource.ci95 or (share, share)
     return {
-        "name": each.name,
+        "name": resource.name,
         "share": min(max(share, _LOWEST), _HIGHEST),
         "low": min(max(low, _LOWEST), _HIGHEST),
         "high": min(max(high, _LOWEST), _HIGHEST),
-        "series": VERDICTS[each.verdict],
+        "series": VERDICTS[resource.verdict],
     }

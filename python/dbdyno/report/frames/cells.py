@@ -87,17 +87,17 @@ def rounds_frame(document: Document) -> Frame:
 def intervals_frame(document: Document) -> Frame:
     """Return one row per interval of each round's timeline."""
     rows = [
-        IntervalRow(document.id, cell, each, interval)
-        for cell, each in _rounds(document)
-        for interval in each.intervals
+        IntervalRow(document.id, cell, round_, interval)
+        for cell, round_ in _rounds(document)
+        for interval in round_.intervals
     ]
     return _frame(rows, INTERVAL)
 
 
 def _rounds(document: Document) -> Iterator[tuple[Cell, Round]]:
     for cell in document.cells:
-        for each in cell.rounds:
-            yield cell, each
+        for round_ in cell.rounds:
+            yield cell, round_
 
 
 def _frame(rows: list[Row], own: Iterable[Field[Row]]) -> Frame:
@@ -122,7 +122,7 @@ def _failures(failed: Mapping[str, int]) -> int:
 
 
 def _done(cell: Cell) -> int:
-    return sum(each.status == "done" for each in cell.rounds)
+    return sum(round_.status == "done" for round_ in cell.rounds)
 
 
 def _times(row_type: type[_Measured]) -> Iterator[Figure[_Measured]]:

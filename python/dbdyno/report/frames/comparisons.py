@@ -35,13 +35,13 @@ def _joined(values: Sequence[str], between: str) -> str | None:
     return between.join(values) or None
 
 
-def _levels(each: Effect) -> str | None:
+def _levels(effect: Effect) -> str | None:
     """Return the levels at which an effect holds, such as ``threads=4,cache=shared``; None if it is pooled."""
-    return _joined([f"{name}={level(value)}" for name, value in each.at.items()], ",")
+    return _joined([f"{name}={level(value)}" for name, value in effect.at.items()], ",")
 
 
 def _end(name: str, read: Callable[[Effect], object], place: int) -> Field[Effect]:
-    return Field(name, "text" if name.startswith("durability") else "number", lambda each: pair(read(each), place))
+    return Field(name, "text" if name.startswith("durability") else "number", lambda effect: pair(read(effect), place))
 
 
 def _ratio(_of: type[_Judged]) -> tuple[Field[_Judged], ...]:
@@ -58,27 +58,27 @@ def _ratio(_of: type[_Judged]) -> tuple[Field[_Judged], ...]:
 
 
 _EFFECT: tuple[Field[Effect], ...] = (
-    Field("factor", "text", lambda each: each.factor),
-    Field("role", "text", lambda each: each.role),
-    Field("level", "text", lambda each: _level(each.level)),
-    Field("against", "text", lambda each: _level(each.against)),
+    Field("factor", "text", lambda effect: effect.factor),
+    Field("role", "text", lambda effect: effect.role),
+    Field("level", "text", lambda effect: _level(effect.level)),
+    Field("against", "text", lambda effect: _level(effect.against)),
     Field("at", "text", _levels),
-    Field("metric", "text", lambda each: each.metric),
+    Field("metric", "text", lambda effect: effect.metric),
     *_ratio(Effect),
-    Field("pairs", "whole", lambda each: len(each.cells)),
-    Field("depends_on", "text", lambda each: _joined(each.depends_on, ",")),
-    _end("durability_from", lambda each: each.durability, 0),
-    _end("durability_to", lambda each: each.durability, 1),
-    _end("failed_from", lambda each: each.failed, 0),
-    _end("failed_to", lambda each: each.failed, 1),
+    Field("pairs", "whole", lambda effect: len(effect.cells)),
+    Field("depends_on", "text", lambda effect: _joined(effect.depends_on, ",")),
+    _end("durability_from", lambda effect: effect.durability, 0),
+    _end("durability_to", lambda effect: effect.durability, 1),
+    _end("failed_from", lambda effect: effect.failed, 0),
+    _end("failed_to", lambda effect: effect.failed, 1),
 )
 
 _COMPARISON: tuple[Field[Comparison], ...] = (
-    Field("a", "text", lambda each: each.a),
-    Field("b", "text", lambda each: each.b),
-    Field("metric", "text", lambda each: each.metric),
+    Field("a", "text", lambda comparison: comparison.a),
+    Field("b", "text", lambda comparison: comparison.b),
+    Field("metric", "text", lambda comparison: comparison.metric),
     *_ratio(Comparison),
-    Field("margin", "number", lambda each: each.margin),
-    Field("not_comparable", "text", lambda each: _joined(each.not_comparable, "; ")),
-    Field("lacking", "text", lambda each: each.lacking or None),
+    Field("margin", "number", lambda comparison: comparison.margin),
+    Field("not_comparable", "text", lambda comparison: _joined(comparison.not_comparable, "; ")),
+    Field("lacking", "text", lambda comparison: comparison.lacking or None),
 )

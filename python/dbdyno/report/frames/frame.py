@@ -38,7 +38,7 @@ class Frame:
 
     def rows(self) -> Iterable[tuple[Any, ...]]:
         """Return the rows, with one value per column."""
-        return zip(*(each.values for each in self.columns), strict=True)
+        return zip(*(column.values for column in self.columns), strict=True)
 
 
 @dataclass(frozen=True, slots=True)

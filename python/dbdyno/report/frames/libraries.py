@@ -40,9 +40,9 @@ def to_pandas(frame: Frame) -> pandas.DataFrame:
     """Convert a frame to pandas, with the nullable types ``Int64``, ``boolean`` and ``string``, and floats."""
     library = _library("pandas", "pandas", 'or ask for Polars: `library="polars"`')
     columns = {}
-    for each in frame.columns:
-        values = library.to_datetime(each.values, utc=True) if each.kind == "time" else each.values
-        columns[each.name] = library.Series(values, dtype=_PANDAS[each.kind])
+    for column in frame.columns:
+        values = library.to_datetime(column.values, utc=True) if column.kind == "time" else column.values
+        columns[column.name] = library.Series(values, dtype=_PANDAS[column.kind])
     return library.DataFrame(columns)
 
 
@@ -57,7 +57,7 @@ def to_polars(frame: Frame) -> polars.DataFrame:
         "time": library.Datetime("ms", "UTC"),
     }
     made: polars.DataFrame = library.DataFrame(
-        [library.Series(each.name, each.values, dtype=kinds[each.kind]) for each in frame.columns]
+        [library.Series(column.name, column.values, dtype=kinds[column.kind]) for column in frame.columns]
     )
     return made
 
@@ -73,7 +73,7 @@ def to_arrow(frame: Frame) -> pyarrow.Table:
         "time": library.timestamp("ms", "UTC"),
     }
     return library.table(
-        {each.name: library.array(each.values, type=kinds[each.kind]) for each in frame.columns},
+        {column.name: library.array(column.values, type=kinds[column.kind]) for column in frame.columns},
     )
 
 

@@ -20,8 +20,8 @@ _MARKS = {"better": COLOURS[2], "worse": COLOURS[5], "inconclusive": COLOURS[7]}
 
 def series_chart(series: Series, metric: MetricFacts, title: str) -> Figure:
     """Draw the runs of a series. The x axis counts runs, not days."""
-    values = [each["value"] for each in series["points"]]
-    bounds = [0, *(each["index"] for each in series["changes"]), len(values)]
+    values = [point["value"] for point in series["points"]]
+    bounds = [0, *(change["index"] for change in series["changes"]), len(values)]
     dots = [{"run": place + 1, "value": value} for place, value in enumerate(values)]
     means = [
         {"from": start + 0.5, "to": end + 0.5, "mean": fmean(values[start:end])} for start, end in pairwise(bounds)
@@ -44,7 +44,7 @@ def series_chart(series: Series, metric: MetricFacts, title: str) -> Figure:
         ),
     ]  # fmt: skip
     for verdict, colour in _MARKS.items():
-        marks = [{"at": each["index"] + 0.5} for each in series["changes"] if each["verdict"] == verdict]
+        marks = [{"at": change["index"] + 0.5} for change in series["changes"] if change["verdict"] == verdict]
         if marks:
             rule = alt.Chart(data(marks)).mark_rule(strokeWidth=1.5, strokeDash=[4, 3], color=colour)
             layers.append(rule.encode(x=alt.X("at:Q")))

@@ -27,7 +27,7 @@ def html_history(history: History) -> str:
         "history": history,
         "scope": lines.scope(history),
         "left_out": lines.left_out(history["left_out"]),
-        "machines": [(each, lines.runs(each["runs"]), flat(each["facts"])) for each in history["machines"]],
+        "machines": [(machine, lines.runs(machine["runs"]), flat(machine["facts"])) for machine in history["machines"]],
         "metric": lines.metrics(history),
         "cells": [_cell(history, cell, names[cell["id"]]) for cell in history["cells"]],
         "false_alarms": percent(history["false_alarms"]),
@@ -59,10 +59,10 @@ def _series(history: History, cell: CellHistory, series: Series, name: str) -> d
         "changed": lines.changed(series["changed"]),
         "chart": chart if len(series["points"]) > 1 else None,
         "verdict": verdict,
-        "changes": [_change(each) for each in series["changes"]],
+        "changes": [_change(change) for change in series["changes"]],
         "points": [
-            (each["run"], each["started"][:19].replace("T", " "), figure(each["value"]), each["rounds"])
-            for each in series["points"]
+            (point["run"], point["started"][:19].replace("T", " "), figure(point["value"]), point["rounds"])
+            for point in series["points"]
         ],
     }
 

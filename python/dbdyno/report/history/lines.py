@@ -43,7 +43,7 @@ def scope(history: History) -> str:
 
 def left_out(reasons: list[LeftOut]) -> str:
     """Return the runs that are left out, with the reasons; empty if none."""
-    return "; ".join(f"{runs(len(each['runs']))} {each['reason']} ({_ids(each['runs'])})" for each in reasons)
+    return "; ".join(f"{runs(len(reason['runs']))} {reason['reason']} ({_ids(reason['runs'])})" for reason in reasons)
 
 
 def unmeasured(cell: CellHistory) -> str:
@@ -96,8 +96,8 @@ def causes(change: Change) -> list[str]:
     """Return why a change is inconclusive, and one line per recorded fact that changed at the same time."""
     lines = [f"inconclusive: {each}" for each in change["disturbed"]]
     lines += changed(change["changed"]) or ["no recorded fact changed at the same time"]
-    for each in change["nearby"]:
-        lines += [f"nearby, at {each['run']}: {line}" for line in changed(each["changed"])]
+    for nearby in change["nearby"]:
+        lines += [f"nearby, at {nearby['run']}: {line}" for line in changed(nearby["changed"])]
     return lines
 
 

@@ -40,8 +40,8 @@ def history_view(history: History, width: int) -> RenderableType:
     if len(history["machines"]) > 1:
         parts.append(Text(f"{len(history['machines'])} machines, not compared with each other", style="yellow"))
         parts += [
-            Text(f"  machine {each['number']}: {each['name']}, {lines.runs(each['runs'])}")
-            for each in history["machines"]
+            Text(f"  machine {machine['number']}: {machine['name']}, {lines.runs(machine['runs'])}")
+            for machine in history["machines"]
         ]
     names = lines.names(history)
     for cell in history["cells"]:
@@ -73,9 +73,9 @@ def _series(history: History, series: Series, width: int) -> list[RenderableType
         parts.append(Text(f"no change found in {lines.runs(len(series['points']))}", style="dim"))
     else:
         parts += _changes(series["changes"], width)
-        for each in series["changes"]:
-            parts.append(Text(f"{each['previous']} → {each['run']}"))
-            parts += [Padding(Text(line, style="dim"), (0, 0, 0, 2)) for line in lines.causes(each)]
+        for change in series["changes"]:
+            parts.append(Text(f"{change['previous']} → {change['run']}"))
+            parts += [Padding(Text(line, style="dim"), (0, 0, 0, 2)) for line in lines.causes(change)]
     return parts
 
 
@@ -85,14 +85,16 @@ def _changes(changes: Sequence[Change], width: int) -> list[RenderableType]:
 
     return tables(
         [
-            column("change at", [Text(each["run"]) for each in changes], right=False),
-            column("date", [Text(lines.day(each["started"])) for each in changes], right=False),
+            column("change at", [Text(change["run"]) for change in changes], right=False),
+            column("date", [Text(lines.day(change["started"])) for change in changes], right=False),
         ],
         [
-            column("before", [Text(figure(each["before"])) for each in changes]),
-            column("after", [Text(figure(each["after"])) for each in changes]),
-            column("change", [Text(lines.change_share(each), style=_STYLES[each["verdict"]]) for each in changes]),
-            column("odds", [Text(lines.odds(each["odds"])) for each in changes]),
+            column("before", [Text(figure(change["before"])) for change in changes]),
+            column("after", [Text(figure(change["after"])) for change in changes]),
+            column(
+                "change", [Text(lines.change_share(change), style=_STYLES[change["verdict"]]) for change in changes]
+            ),
+            column("odds", [Text(lines.odds(change["odds"])) for change in changes]),
         ],
         width,
     )
@@ -100,8 +102,8 @@ def _changes(changes: Sequence[Change], width: int) -> list[RenderableType]:
 
 def _bars(series: Series, width: int) -> Text:
     """Return the lowest value, one bar per run, and the highest value. If space is short, bars show means of runs."""
-    values = [each["value"] for each in series["points"]]
-    bounds = [0, *(each["index"] for each in series["changes"]), len(values)]
+    values = [point["value"] for point in series["points"]]
+    bounds = [0, *(change["index"] for change in series["changes"]), len(values)]
     low, high = min(values), max(values)
     room = max(10, width - 2 * _LABEL - len(bounds))
     together = -(-len(values) // room)

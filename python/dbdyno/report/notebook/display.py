@@ -28,7 +28,7 @@ class Shown:
 def run_html(document: Document, answer: str) -> str:
     """Return the answer and one row per cell, up to a maximum, as an HTML fragment."""
     frame = cells_frame(document)
-    values = {each.name: each.values for each in frame.columns}
+    values = {column.name: column.values for column in frame.columns}
     count = len(values["cell"])
     factors = [(name, levels) for name, levels in _factors(document) if len(set(levels)) > 1]
     columns = [Shown(name, levels) for name, levels in factors or [("cell", list(map(_text, values["cell"])))]]
@@ -50,18 +50,18 @@ def run_html(document: Document, answer: str) -> str:
 def runs_html(runs: Sequence[RunSummary]) -> str:
     """Return the list of runs as an HTML fragment."""
     columns = [
-        Shown("run", [each.id for each in runs]),
-        Shown("experiment", [each.experiment for each in runs]),
-        Shown("started (UTC)", [each.started[:19].replace("T", " ") for each in runs]),
-        Shown("status", [each.status for each in runs]),
-        Shown("trials", [str(each.done) for each in runs], "right"),
-        Shown("failed", [str(each.failed or "") for each in runs], "right"),
+        Shown("run", [run.id for run in runs]),
+        Shown("experiment", [run.experiment for run in runs]),
+        Shown("started (UTC)", [run.started[:19].replace("T", " ") for run in runs]),
+        Shown("status", [run.status for run in runs]),
+        Shown("trials", [str(run.done) for run in runs], "right"),
+        Shown("failed", [str(run.failed or "") for run in runs], "right"),
     ]
     return _page(head="", sentences=[], columns=columns, more="", most=len(runs))
 
 
 def _page(*, head: str, sentences: list[str], columns: list[Shown], more: str, most: int = _ROWS) -> str:
-    rows = list(islice(zip(*(each.values for each in columns), strict=True), most))
+    rows = list(islice(zip(*(shown.values for shown in columns), strict=True), most))
     context = {"head": head, "sentences": sentences, "columns": columns, "rows": rows, "more": more}
     return render_page("notebook.html.j2", context)
 

@@ -49,7 +49,7 @@ class StoredRuns(Sequence[RunSummary]):
 
     def __repr__(self) -> str:
         """Return one line per run."""
-        lines = [f"{each.id}  {each.experiment}  {each.started[:19]}  {each.status}" for each in self._runs]
+        lines = [f"{run.id}  {run.experiment}  {run.started[:19]}  {run.status}" for run in self._runs]
         return "\n".join(lines) or "no runs"
 
     def _repr_html_(self) -> str:

@@ -35,7 +35,7 @@ def offset_of(exchanges: Sequence[Exchange]) -> Offset:
     Their clock was read at an unknown time between sending and receiving. Assuming the middle is wrong by at most half
     the round trip, even if the two directions differ. Raises ValueError without an exchange.
     """
-    best = min(exchanges, key=lambda each: each.round_trip_ns)
+    best = min(exchanges, key=lambda exchange: exchange.round_trip_ns)
     return Offset(best.shown - (best.sent + best.received) // 2, (best.round_trip_ns + 1) // 2)
 
 

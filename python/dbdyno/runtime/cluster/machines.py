@@ -66,10 +66,10 @@ class LoadMachines:
 
     def ready(self) -> None:
         """Check all machines before a trial and replace lost ones. Raises SystemFailed."""
-        for each in self.machines:
+        for machine in self.machines:
             with suppress(MachineLost):
-                each.call("clock_ns")
-        if len(self.machines) == self._number and not any(each.lost for each in self.machines):
+                machine.call("clock_ns")
+        if len(self.machines) == self._number and not any(machine.lost for machine in self.machines):
             return
         self._release()
         if self._local is not None:
@@ -78,7 +78,7 @@ class LoadMachines:
 
     def facts(self) -> list[JsonObject]:
         """Return name, node and hardware of each load machine."""
-        return [{"name": each.name, "node": each.node, **each.facts} for each in self.machines]
+        return [{"name": machine.name, "node": machine.node, **machine.facts} for machine in self.machines]
 
     def worker(self, number: int, plan: WorkerPlan[Any], timeout_s: float | None, padding: int) -> RemoteWorker:
         """Start the worker of a machine. Raises MachineLost."""
@@ -89,7 +89,7 @@ class LoadMachines:
         with ThreadPoolExecutor(max_workers=len(numbers)) as asking:
             found = dict(zip(numbers, asking.map(self._offset, numbers), strict=True))
         offsets = {number: offset for number, offset in found.items() if offset is not None}
-        farthest = max((2 * each.uncertainty_ns for each in offsets.values()), default=0)
+        farthest = max((2 * offset.uncertainty_ns for offset in offsets.values()), default=0)
         at = time.monotonic_ns() + max(_NOTICE_NS, _NOTICE_TRIPS * farthest)
         self._offsets, self._agreed_ns = offsets, at
         return {number: at + offset.ns for number, offset in offsets.items()}
@@ -100,14 +100,14 @@ class LoadMachines:
             "agreed_ns": self._agreed_ns,
             "machines": [
                 {
-                    "name": each.name,
-                    "host": str(each.facts["host"]),
-                    "boot": str(each.facts["boot"]),
+                    "name": machine.name,
+                    "host": str(machine.facts["host"]),
+                    "boot": str(machine.facts["boot"]),
                     "clients": clients,
                     "offset_ns": self._offsets[number].ns,
                     "uncertainty_ns": self._offsets[number].uncertainty_ns,
                 }
-                for number, (each, clients) in enumerate(zip(self.machines, sizes, strict=True))
+                for number, (machine, clients) in enumerate(zip(self.machines, sizes, strict=True))
                 if number in self._offsets
             ],
         }
@@ -147,7 +147,7 @@ class LoadMachines:
 
     def _nodes(self) -> list[JsonObject]:
         """Return the Ray nodes that are alive and offer at least one CPU."""
-        return [each for each in self._ray.nodes() if each["Alive"] and each["Resources"].get("CPU", 0) >= 1]
+        return [node for node in self._ray.nodes() if node["Alive"] and node["Resources"].get("CPU", 0) >= 1]
 
     def _place(self) -> None:
         """Place the load machines on separate nodes, or several per node if there are too few nodes."""
@@ -159,7 +159,7 @@ class LoadMachines:
         if not self._group.wait(_PLACED_S):
             problem = f"Ray could not place {self._number} load machines within {_PLACED_S:g} s"
             raise SystemFailed(f"--cluster {self.address.shown}: {problem}; the cluster has {len(nodes)} nodes")
-        addresses = {each["NodeID"]: each["NodeManagerAddress"] for each in nodes}
+        addresses = {node["NodeID"]: node["NodeManagerAddress"] for node in nodes}
         strategy = part("util.scheduling_strategies").PlacementGroupSchedulingStrategy
         # Pickle by value, since dbdyno isn't installed on the nodes.
         part("cloudpickle").register_pickle_by_value(sent)
@@ -178,16 +178,16 @@ class LoadMachines:
         content = worker_path().read_bytes()
         digest = hashlib.sha256(content).hexdigest()
         program = self._ray.put(content)
-        for each in self.machines:
-            each.facts = each.call("facts", within_s=_SENT_S)
-            each.node = addresses.get(each.facts.pop("node"), str(each.facts["host"]))
-            each.name = f"{each.name.partition(' ')[0]} ({each.node})"
-            each.call("take_program", program, digest, within_s=_SENT_S)
+        for machine in self.machines:
+            machine.facts = machine.call("facts", within_s=_SENT_S)
+            machine.node = addresses.get(machine.facts.pop("node"), str(machine.facts["host"]))
+            machine.name = f"{machine.name.partition(' ')[0]} ({machine.node})"
+            machine.call("take_program", program, digest, within_s=_SENT_S)
 
     def _release(self) -> None:
-        for each in self.machines:
+        for machine in self.machines:
             with suppress(Exception):  # a lost machine can't be released
-                self._ray.kill(each.actor)
+                self._ray.kill(machine.actor)
         self.machines = []
         if self._group is not None:
             with suppress(Exception):  # Ray removes it when the connection ends

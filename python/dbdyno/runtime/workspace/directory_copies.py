@@ -61,7 +61,7 @@ class DirectoryCopy:
 
         The files must not change within the next milliseconds: file times have no finer resolution.
         """
-        self._noted = {each.path: _state(each) for each in files_below(self.path)}
+        self._noted = {entry.path: _state(entry) for entry in files_below(self.path)}
 
     def remove(self) -> None:
         """Remove the copy."""
@@ -80,10 +80,10 @@ class DirectoryCopies:
 
         ``make_path``: returns the path for a new copy. Raises OSError.
         """
-        for each in self._left:
-            if each.source == source:
-                self._left.remove(each)
-                return each
+        for copy in self._left:
+            if copy.source == source:
+                self._left.remove(copy)
+                return copy
         new = DirectoryCopy(source, make_path())
         while self._left and _free(new.path.parent) < 2 * new.bytes:
             self._left.pop(0).remove()
@@ -124,26 +124,26 @@ def _kind(entry: os.DirEntry[str]) -> int:
 def _renew_below(source: Path | str, target: Path, noted: dict[str, _State], interrupted: Interruption | None) -> None:
     """Restore the content of ``source`` in ``target``, copying only changed files."""
     with os.scandir(target) as entries:
-        existing = {each.name: each for each in entries}
+        existing = {entry.name: entry for entry in entries}
     with os.scandir(source) as entries:
-        for each in entries:
-            old, kind = existing.pop(each.name, None), _kind(each)
+        for entry in entries:
+            old, kind = existing.pop(entry.name, None), _kind(entry)
             if old is not None and _kind(old) != kind:
                 _remove(old)
                 old = None
             if kind == stat.S_IFLNK:
-                _renew_link(each, old, target / each.name)
+                _renew_link(entry, old, target / entry.name)
             elif kind == stat.S_IFDIR:
-                made = target / each.name
+                made = target / entry.name
                 if old is None:
-                    copy_below(each.path, made, interrupted)
+                    copy_below(entry.path, made, interrupted)
                 else:
-                    _renew_below(each.path, made, noted, interrupted)
-                made.chmod(stat.S_IMODE(each.stat().st_mode))
+                    _renew_below(entry.path, made, noted, interrupted)
+                made.chmod(stat.S_IMODE(entry.stat().st_mode))
             elif old is None or _state(old) != noted.get(old.path):
                 if old is not None and not os.access(old.path, os.W_OK):
                     _remove(old)
-                copy_contents(each.path, f"{target}/{each.name}", interrupted)
+                copy_contents(entry.path, f"{target}/{entry.name}", interrupted)
     for old in existing.values():
         _remove(old)
 

@@ -57,8 +57,8 @@ def set_os_cache(directory: Path, state: str, interrupted: Interruption | None =
     Skips files that a server removes in the meantime. Raises OSError, and RunInterrupted on Ctrl-C.
     """
     read_into = [bytearray(_READ)]
-    for each in files_below(directory):
-        with suppress(FileNotFoundError), _opened(each.path, os.O_RDONLY) as file:
+    for entry in files_below(directory):
+        with suppress(FileNotFoundError), _opened(entry.path, os.O_RDONLY) as file:
             if state == "cold":
                 os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
             else:
@@ -74,11 +74,11 @@ def set_os_cache(directory: Path, state: str, interrupted: Interruption | None =
 def files_below(directory: Path | str) -> Iterator[os.DirEntry[str]]:
     """Yield all files below a directory, except links."""
     with os.scandir(directory) as entries:
-        for each in entries:
-            if each.is_dir(follow_symlinks=False):
-                yield from files_below(each.path)
-            elif not each.is_symlink():
-                yield each
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                yield from files_below(entry.path)
+            elif not entry.is_symlink():
+                yield entry
 
 
 def copy_below(source: Path | str, target: Path, interrupted: Interruption | None) -> None:
@@ -88,15 +88,15 @@ def copy_below(source: Path | str, target: Path, interrupted: Interruption | Non
     """
     target.mkdir(mode=0o700)
     with os.scandir(source) as entries:
-        for each in entries:
-            if each.is_symlink():
-                (target / each.name).symlink_to(Path(each.path).readlink())
-            elif each.is_dir():
-                made = target / each.name
-                copy_below(each.path, made, interrupted)
-                made.chmod(stat.S_IMODE(each.stat().st_mode))
+        for entry in entries:
+            if entry.is_symlink():
+                (target / entry.name).symlink_to(Path(entry.path).readlink())
+            elif entry.is_dir():
+                made = target / entry.name
+                copy_below(entry.path, made, interrupted)
+                made.chmod(stat.S_IMODE(entry.stat().st_mode))
             else:
-                copy_contents(each.path, f"{target}/{each.name}", interrupted)
+                copy_contents(entry.path, f"{target}/{entry.name}", interrupted)
 
 
 def copy_contents(source: str, target: str, interrupted: Interruption | None) -> None:

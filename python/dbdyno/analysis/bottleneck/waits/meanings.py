@@ -82,8 +82,8 @@ def _by_wait(product: str) -> Mapping[str, tuple[_Entry, ...]]:
     found: dict[str, tuple[_Entry, ...]] = {}
     for group in tomllib.loads(listed.file.read_text(encoding="utf-8"))["groups"]:
         meaning = Meaning(group["state"], group["means"], group.get("bottleneck", ""), group.get("about", ""))
-        for each in group["events"]:
-            entry = _entry(each, meaning, versions=listed.versions)
+        for event in group["events"]:
+            entry = _entry(event, meaning, versions=listed.versions)
             key = _key(entry.wait, listed)
             found[key] = (*found.get(key, ()), entry)
     return found
