@@ -19,7 +19,7 @@ BLOCKS = (3, 5, 10)
 # So many cells in all, so that each design takes about as long.
 CELLS = 12_000
 # The intervals of a run are not independent: with fewer runs, chance moves the share that holds by more than 1 %.
-FEWEST = 500
+MIN_RUNS = 500
 
 
 class Bench:
@@ -57,7 +57,7 @@ def figures(name: str, simulated: Simulated) -> Iterator[Figure]:
     cells = 1
     for count in simulated.levels:
         cells *= count
-    runs = max(FEWEST, min(2000, CELLS // cells))
+    runs = max(MIN_RUNS, min(2000, CELLS // cells))
     told = tell(simulated, runs, seed=3)
     what = f"{name}, {cells} cells, {simulated.blocks} blocks"
     yield Figure(f"{what}: coverage", told.coverage, f"n={told.intervals}", 0.94, at_most=False)

@@ -57,7 +57,7 @@ OURS, THEIRS = "ours", "theirs"
 
 # The critical value of the two-sample Kolmogorov-Smirnov test at 1%, divided by the root of 1/n + 1/m.
 KS_AT_1_PERCENT = 1.628
-MOST_KEYS = 20_000
+MAX_KEYS = 20_000
 
 # Beginning of each entry in PostgreSQL's log.
 MARK = "@@@"
@@ -455,10 +455,10 @@ def kolmogorov_smirnov(name: str, ours: list[str], theirs: list[str], comparison
         raise NotMeasuredError(f"{name}: {len(ours)} and {len(theirs)} keys in the log")
     if comparison.scattered and not comparison.insert:
         # Ranks of more keys are more exact.
-        most = min(len(ours), len(theirs), 2 * MOST_KEYS)
+        most = min(len(ours), len(theirs), 2 * MAX_KEYS)
         a, b = ranks(ours[:most]), ranks(theirs[:most])
     else:
-        a, b = ([float(key) for key in each[:MOST_KEYS]] for each in (ours, theirs))
+        a, b = ([float(key) for key in each[:MAX_KEYS]] for each in (ours, theirs))
     if comparison.shifts:
         few = max(1, len(b) // 2_000)
         by = min(comparison.shifts, key=lambda shift: distance(a[::few], shifted(b[::few], shift)))

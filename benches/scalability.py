@@ -19,7 +19,7 @@ BLOCKS = (3, 5, 10)
 NOISE = (0.01, 0.03, 0.1)
 RUNS = 200
 # Of fewer intervals a share says little.
-FEWEST = 100
+MIN_INTERVALS = 100
 COVERAGE = 0.90
 
 
@@ -87,7 +87,7 @@ def coverage(design: Simulated) -> Iterator[Figure]:
         told = tell(replace(design, contention=contention, coherency=coherency), RUNS, seed=100 * design.blocks + place)
         whole.add(told)
         for name, share in told.coverage.items():
-            if told.stated[name] >= FEWEST:
+            if told.stated[name] >= MIN_INTERVALS:
                 worst = min(worst, (share, f"{name} of {contention:g}, {coherency:g}"))
     loud = "" if design.louder == 1 else f" to {design.noise * design.louder:.0%}"
     what = f"{design.clients[0]} to {design.clients[-1]} clients, {design.blocks} blocks, {design.noise:.0%}{loud}"

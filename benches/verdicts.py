@@ -45,7 +45,7 @@ LONGER = 150_000
 CACHE = 2000
 
 TRIES = 20
-MOST_BLOCKS = 15
+MAX_BLOCKS = 15
 SLOWDOWN = 0.03
 
 # Seconds that each of two trials has that are interleaved, and milliseconds of a slice.
@@ -105,7 +105,7 @@ def power(bench: Bench) -> Iterator[Figure]:
     planted = calibrated(bench)
     found, needed = 0, []
     for _ in range(TRIES):
-        logs = [block(bench, number, LONGER, planted) for number in range(MOST_BLOCKS)]
+        logs = [block(bench, number, LONGER, planted) for number in range(MAX_BLOCKS)]
         found += verdict(ratio_of(logs)) == "slower"
         needed.append(math.exp(sum(logs) / len(logs)) - 1)
     spread = f"{found} of {TRIES}, mean change {100 * sum(needed) / TRIES:.2g} %"
@@ -142,7 +142,7 @@ def power_interleaved(bench: Bench) -> Iterator[Figure]:
     planted = calibrated(bench)
     found, logs = 0, []
     for _ in range(TRIES):
-        own = [interleaved_block(bench, number, planted) for number in range(MOST_BLOCKS)]
+        own = [interleaved_block(bench, number, planted) for number in range(MAX_BLOCKS)]
         found += verdict(ratio_of(own)) == "slower"
         logs += own
     spread = f"{found} of {TRIES}, mean change {100 * (math.exp(sum(logs) / len(logs)) - 1):.2g} %"

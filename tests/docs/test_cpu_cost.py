@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from conftest import Cli
-from dbdyno.analysis.bottleneck.common import SHORTEST_S
+from dbdyno.analysis.bottleneck.common import MIN_WINDOW_S
 from dbdyno.base.errors import InputError
 from dbdyno.base.resources import package_path
 from dbdyno.engines import engine_of
@@ -151,7 +151,7 @@ def run(cli: Cli, made: Experiment, *options: str, experiment: str = "cpu-cost")
     # How busy other programs were is not known of windows as short as most of these.
     elapsed = {cell["id"]: cell["rounds"][0]["elapsed_s"] for cell in document["cells"]}
     told = [each["evidence"]["trials"] for each in document["findings"] if "ther programs" in each["text"]]
-    assert all(elapsed[cell] >= SHORTEST_S for trials in told for cell in trials)
+    assert all(elapsed[cell] >= MIN_WINDOW_S for trials in told for cell in trials)
     return work(document)
 
 

@@ -15,7 +15,7 @@ from conftest import Cli
 LIMIT_S = 1
 
 # The client must close the connection before it has received this many bytes, kernel buffers included.
-MOST_BYTES = 32 << 20
+MAX_BYTES = 32 << 20
 
 REQUEST_FOR_TLS = 80877103
 
@@ -105,7 +105,7 @@ def flood(head: bytes) -> Fault:
     def serve(client: socket.socket) -> None:
         client.sendall(head)
         sent, zeros = 0, bytes(1 << 16)
-        while sent < MOST_BYTES:
+        while sent < MAX_BYTES:
             sent += client.send(zeros)
         raise TookAll(sent)
 

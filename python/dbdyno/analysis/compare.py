@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Any
 
-from dbdyno.analysis.bottleneck.common import SHORTEST_S
+from dbdyno.analysis.bottleneck.common import MIN_WINDOW_S
 from dbdyno.analysis.findings.noise import disturbed, stalled, unsettled
 from dbdyno.analysis.findings.rounds import in_two_levels
 from dbdyno.analysis.history.identity import differing
@@ -134,7 +134,7 @@ def compare(
         widest = max((pair.between for pair in judged if pair.between is not None), key=lambda each: each.deviation)
         weaker.append(_of_two_runs(widest, a.document.experiment))
         if any(_is_short(cell) for pair in pairs for cell in pair):
-            weaker.append(f"windows under {SHORTEST_S:g} s do not show whether other programs disturbed a run")
+            weaker.append(f"windows under {MIN_WINDOW_S:g} s do not show whether other programs disturbed a run")
     return _compared(a, b, judged, metric=metric, margin=margin, not_comparable=not_comparable, weaker=weaker)
 
 
@@ -144,7 +144,7 @@ def _noise_of(pair: Pair, earlier: Earlier) -> RunNoise:
 
 
 def _is_short(cell: Cell) -> bool:
-    return any((round_.elapsed_s or 0.0) < SHORTEST_S for round_ in done(cell))
+    return any((round_.elapsed_s or 0.0) < MIN_WINDOW_S for round_ in done(cell))
 
 
 def _of_two_runs(noise: RunNoise, experiment: str) -> str:

@@ -25,7 +25,7 @@ _BY_RUNS = (
     "the noise between runs is too large for more rounds to settle it: use `gate --against` to measure both together"
 )
 # Don't suggest more rounds beyond this multiple.
-_MOST_TIMES = 300
+_MAX_ROUNDS_FACTOR = 300
 
 
 @dataclass(frozen=True)
@@ -225,4 +225,4 @@ def _times_as_many(reach: float, apart: float) -> float | None:
     Both are on the logarithmic scale.
     """
     times = _RESERVE * (reach / apart) ** 2 if apart > 0 else math.inf
-    return max(times, 1.2) if times <= _MOST_TIMES else None
+    return max(times, 1.2) if times <= _MAX_ROUNDS_FACTOR else None

@@ -19,7 +19,7 @@ from dbdyno.model.result.reading import objects
 
 _VALID = "use `scan`, `scan:TABLE`, `plan-change`, `missing-index` or `estimates:FACTOR`, such as `estimates:100x`"
 _FACTOR = re.compile(r"(\d+(?:\.\d+)?)x?")
-_LEAST_FACTOR = 2.0
+_MIN_FACTOR = 2.0
 
 Pairs = Sequence[tuple[Cell | None, Cell]]
 
@@ -46,7 +46,7 @@ def read_condition(text: str) -> Condition:
         return Condition(text, "missing-index")
     factor = _FACTOR.fullmatch(value)
     if name == "estimates" and factor:
-        if float(factor[1]) < _LEAST_FACTOR:
+        if float(factor[1]) < _MIN_FACTOR:
             raise InputError(f"--fail-on {text}", "the factor is less than 2", "give a factor such as `estimates:100x`")
         return Condition(text, "estimates", factor=float(factor[1]))
     raise InputError(f"--fail-on {text}", "unknown condition", _VALID)

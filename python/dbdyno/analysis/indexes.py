@@ -13,13 +13,13 @@ from dbdyno.model.result.reading import JsonObject, objects
 from dbdyno.stats.intervals import Ratio, paired_ratio
 
 # An index has to make a statement faster by this factor.
-LEAST_GAIN = 1.1
+MIN_GAIN = 1.1
 # Statements that take less are not worth an index.
 NEGLIGIBLE_MS = 0.05
 # Two pairs that differ by this factor in the same direction are no noise.
-_FAR, _LEAST_FAR = 3.0, 2
+_FAR, _MIN_FAR = 3.0, 2
 # What an index must save: with weights, of the time of all statements; otherwise, of the time of one of them.
-_LEAST_OF_ALL, _LEAST_OF_ONE = 0.01, 0.1
+_MIN_SAVING_OF_ALL, _MIN_SAVING_OF_ONE = 0.01, 0.1
 # Sets of up to this many useful candidates are compared exhaustively.
 _EXHAUSTIVE = 12
 
@@ -35,7 +35,7 @@ def speedup(pairs: Pairs) -> Ratio | None:
 
 def far_apart(pairs: Pairs) -> Verdict | None:
     """Return a verdict that needs no interval: all of several pairs differ by :data:`_FAR` in the same direction."""
-    if len(pairs) < _LEAST_FAR:
+    if len(pairs) < _MIN_FAR:
         return None
     if all(before >= _FAR * after for before, after in pairs):
         return "helps"
@@ -43,13 +43,13 @@ def far_apart(pairs: Pairs) -> Verdict | None:
 
 
 def is_decided(pairs: Pairs) -> bool:
-    """Whether it is certain if an index makes a statement faster by :data:`LEAST_GAIN`."""
+    """Whether it is certain if an index makes a statement faster by :data:`MIN_GAIN`."""
     if far_apart(pairs) is not None:
         return True
     ratio = speedup(pairs)
     if ratio is None or ratio.low is None or ratio.high is None:
         return False
-    return ratio.low > LEAST_GAIN or ratio.high < LEAST_GAIN
+    return ratio.low > MIN_GAIN or ratio.high < MIN_GAIN
 
 
 def verdict_of(speeds: Sequence[Pairs]) -> Verdict:
@@ -58,9 +58,9 @@ def verdict_of(speeds: Sequence[Pairs]) -> Verdict:
         return "not used"
     far = [far_apart(pairs) for pairs in speeds]
     ratios = [ratio for pairs in speeds if (ratio := speedup(pairs)) is not None and ratio.low is not None]
-    if "helps" in far or any(ratio.low is not None and ratio.low > LEAST_GAIN for ratio in ratios):
+    if "helps" in far or any(ratio.low is not None and ratio.low > MIN_GAIN for ratio in ratios):
         return "helps"
-    if "slower" in far or any(ratio.high is not None and ratio.high < 1 / LEAST_GAIN for ratio in ratios):
+    if "slower" in far or any(ratio.high is not None and ratio.high < 1 / MIN_GAIN for ratio in ratios):
         return "slower"
     return "no gain"
 
@@ -122,9 +122,9 @@ def _cost(taken: Sequence[Measured], total_ms: Mapping[str, float], charged: flo
     """
     left = {name: _left_of(name, ms, taken) for name, ms in total_ms.items()}
     if weighted:
-        return sum(left.values()) / sum(total_ms.values()) + _LEAST_OF_ALL * charged
+        return sum(left.values()) / sum(total_ms.values()) + _MIN_SAVING_OF_ALL * charged
     factors = ((left[name] + NEGLIGIBLE_MS) / (ms + NEGLIGIBLE_MS) for name, ms in total_ms.items())
-    return sum(map(math.log, factors)) - math.log(1 - _LEAST_OF_ONE) * charged
+    return sum(map(math.log, factors)) - math.log(1 - _MIN_SAVING_OF_ONE) * charged
 
 
 def _greedy(

@@ -78,14 +78,14 @@ class RunsNoise:
         return RunNoise(self.deviation, self.runs - 1, self.runs)
 
 
-LEAST_RUNS = 3
+MIN_RUNS = 3
 """Minimum number of runs to estimate their noise; 10 are usual."""
 
 
 def noise_of_runs(documents: Sequence[Document]) -> RunsNoise | None:
     """Return the noise between runs of one cell; None with fewer than three runs with a result."""
     runs = [rates for document in documents if (rates := list(rates_by_block(document.cells[0]).values()))]
-    if len(runs) < LEAST_RUNS:
+    if len(runs) < MIN_RUNS:
         return None
     pairs = list(combinations(runs, 2))
     verdicts = [verdict(unpaired_rates(a, b)) for a, b in pairs]
@@ -103,7 +103,7 @@ def stored_noise(measured: JsonObject | None, host: JsonObject) -> RunNoise | No
     if measured is None or not same_machine(part(measured, "host"), host):
         return None
     deviation, runs = number(measured, "deviation"), count(measured, "runs")
-    if deviation is None or deviation < 0 or runs is None or runs < LEAST_RUNS:
+    if deviation is None or deviation < 0 or runs is None or runs < MIN_RUNS:
         return None
     return RunNoise(deviation, runs - 1, runs)
 
@@ -118,7 +118,7 @@ def between_runs(metric: str, earlier: Sequence[float], rounds: Sequence[Sequenc
     """
     usual = max(_USUAL.get(metric, ASSUMED.deviation), _within(rounds))
     logs = [math.log(value) for value in earlier if value > 0]
-    if len(logs) < LEAST_RUNS:
+    if len(logs) < MIN_RUNS:
         return RunNoise(usual, ASSUMED.freedom, 0)
     # The variance from successive differences has 2/3 of the degrees of freedom (von Neumann 1941).
     freedom = (len(logs) - 1) * 2 / 3
@@ -136,7 +136,7 @@ def _within(rounds: Sequence[Sequence[float]]) -> float:
 
 
 # Fewer common blocks are not enough to estimate the noise.
-_LEAST_BLOCKS = 4
+_MIN_BLOCKS = 4
 
 
 def noise_of(document: Document, margin: float = MARGIN) -> Noise | None:
@@ -144,7 +144,7 @@ def noise_of(document: Document, margin: float = MARGIN) -> Noise | None:
     a, b = document.cells[:2]
     rates = rates_by_block(a), rates_by_block(b)
     logs, ratio = block_values(*rates), paired_rates(*rates)
-    if ratio is None or len(logs) < _LEAST_BLOCKS:
+    if ratio is None or len(logs) < _MIN_BLOCKS:
         return None
     seconds = [
         float(round_.durations.get("total_s") or 0.0)

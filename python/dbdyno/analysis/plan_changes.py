@@ -16,7 +16,7 @@ from dbdyno.model.result.cell import Cell, CellStatement, PlanNode
 from dbdyno.model.result.reading import objects
 
 # Longer plans are shortened to the steps that differ.
-_LONGEST_PLAN = 4
+_MAX_PLAN_STEPS = 4
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def plan_words(nodes: Sequence[PlanNode]) -> str:
 def _words(before: Sequence[PlanNode], after: Sequence[PlanNode], *, is_server: bool) -> tuple[str, str]:
     """Describe two plans in words that differ; of long plans only the steps that differ."""
     plans = [[node for node in nodes if node.kind in COMPARED] for nodes in (before, after)]
-    if max(map(len, plans)) > _LONGEST_PLAN:
+    if max(map(len, plans)) > _MAX_PLAN_STEPS:
         first, second = (kinds(nodes, is_server=is_server) for nodes in plans)
         codes = SequenceMatcher(None, first, second, autojunk=False).get_opcodes()
         parts = [each for each in codes if each[0] != "equal"]

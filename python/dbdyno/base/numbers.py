@@ -17,7 +17,7 @@ _THOUSAND, _MILLION = 1e3, 1e6
 # Numbers of decimals: (minimum absolute value, decimals) in figure(), (upper bound, decimals) in percent().
 _FIGURE_DIGITS = ((100, 1), (10, 2), (1, 3), (0.001, 4))
 _PERCENT_DIGITS = ((0.1, 2), (10, 1))
-_LEAST_PERCENT = 0.005
+_MIN_PERCENT = 0.005
 
 # Interval bounds that differ from the ratio by a larger factor are not printed.
 _FAR = 100
@@ -68,7 +68,7 @@ def percent(share: float | None) -> str:
     value = share * 100
     if value == 0:
         return "0 %"
-    if abs(value) < _LEAST_PERCENT:
+    if abs(value) < _MIN_PERCENT:
         return "<0.01 %"
     digits = next((digits for bound, digits in _PERCENT_DIGITS if abs(value) < bound), 0)
     return f"{value:,.{digits}f} %"

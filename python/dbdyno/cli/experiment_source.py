@@ -172,7 +172,7 @@ class ExperimentSource:
         self, experiment: Experiment, systems: Sequence[str]
     ) -> "Callable[[Column], Sequence[int | float | str]]":
         """Return a function that samples a column on the first system of a run."""
-        from dbdyno.experiment.samples import MOST_VALUES
+        from dbdyno.experiment.samples import MAX_VALUES
 
         def sample(column: "Column") -> "Sequence[int | float | str]":
             key = (column.table, column.column)
@@ -180,7 +180,7 @@ class ExperimentSource:
                 from dbdyno.run.column_samples import sample_column
 
                 system = parse_url(systems[0]) if systems else next(iter(file_systems(experiment).values()))
-                self.drawn[key] = sample_column(system, *key, MOST_VALUES, self.directory)
+                self.drawn[key] = sample_column(system, *key, MAX_VALUES, self.directory)
             return self.drawn[key]
 
         return sample

@@ -56,9 +56,9 @@ _STYLES: dict[Verdict, str] = {
 
 # Seconds of a gate without `--budget`.
 _USUAL_BUDGET_S = 300.0
-_MOST_ROUNDS = 1000
+_MAX_ROUNDS = 1000
 # The longest budget that is suggested.
-_LONGEST_BUDGET_S = 6 * 3600.0
+_MAX_BUDGET_S = 6 * 3600.0
 
 # GitHub and compatible runners show the content of this file.
 _SUMMARY = "GITHUB_STEP_SUMMARY"
@@ -267,7 +267,7 @@ def measure_sides(
     request = replace(run, options=measured).request(command)
     if measured.rounds == "auto":
         budget_s = _USUAL_BUDGET_S if measured.budget_s is None else measured.budget_s
-        rule = Stopping(maximum=_MOST_ROUNDS, budget_s=budget_s, margin=options.share, metric=options.metric)
+        rule = Stopping(maximum=_MAX_ROUNDS, budget_s=budget_s, margin=options.share, metric=options.metric)
         request = replace(request, rule=rule)
     with against(reference, request.experiment, request.systems, build, run.read) as other:
         document, interrupted = execute(replace(request, against=other), store, Console(stderr=True))
@@ -331,8 +331,8 @@ def advice(gated: Gated, document: Document, command: list[str]) -> str:
         return ""
     started, ended = (datetime.fromisoformat(str(each)) for each in (document.started, document.ended))
     seconds = (ended - started).total_seconds() * max(times)
-    if seconds > _LONGEST_BUDGET_S:
-        return f"not even {duration(_LONGEST_BUDGET_S)} of measuring will probably settle it; use a larger `--margin`"
+    if seconds > _MAX_BUDGET_S:
+        return f"not even {duration(_MAX_BUDGET_S)} of measuring will probably settle it; use a larger `--margin`"
     minutes = max(1, round(seconds / 60 + 0.5))
     words = [*without_options(command_line(command), ("--budget", "--rounds")), "--budget", f"{minutes}m"]
     return f"to settle it, about {minutes} min: {shlex.join(words)}"

@@ -277,7 +277,7 @@ def noise(
     from dbdyno.base.errors import InputError
     from dbdyno.cli.effect_checks import matters
     from dbdyno.cli.experiment_source import ExperimentSource, divide_chosen
-    from dbdyno.cli.noise import DEFAULT_ROUNDS, LEAST_ROUNDS, ROUNDS_OF_A_RUN, measure_noise, measure_noise_of_runs
+    from dbdyno.cli.noise import DEFAULT_ROUNDS, MIN_ROUNDS, ROUNDS_OF_A_RUN, measure_noise, measure_noise_of_runs
     from dbdyno.cli.run import RunCommand
     from dbdyno.engines import names_program
     from dbdyno.engines.url import parse_url
@@ -306,10 +306,8 @@ def noise(
     if runs is not None:
         refuse_typed(("margin",), "with `--runs`")
         code = measure_noise_of_runs(command, runs, store, json, sys.argv)
-    elif rounds is not None and rounds < LEAST_ROUNDS:
-        raise InputError(
-            "--rounds", f"{rounds} rounds are too few to measure the noise", f"give {LEAST_ROUNDS} or more"
-        )
+    elif rounds is not None and rounds < MIN_ROUNDS:
+        raise InputError("--rounds", f"{rounds} rounds are too few to measure the noise", f"give {MIN_ROUNDS} or more")
     else:
         code = measure_noise(command, store, json, sys.argv)
     if code:

@@ -22,7 +22,7 @@ from dbdyno.stats import MARGIN, Ratio, detectable
 
 DEFAULT_ROUNDS = 20
 ROUNDS_OF_A_RUN = 5
-LEAST_ROUNDS = 4
+MIN_ROUNDS = 4
 
 
 def measure_noise(run: RunCommand, store_place: str | None, json: Path | None, command: list[str]) -> int:

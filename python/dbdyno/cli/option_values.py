@@ -5,10 +5,10 @@ from typing import Literal, overload
 
 from dbdyno.base.errors import InputError
 from dbdyno.base.numbers import parse_duration
-from dbdyno.model.limits import MOST_ROUNDS, YEAR_S
+from dbdyno.model.limits import MAX_ROUNDS, YEAR_S
 from dbdyno.model.run_options import Design, Interleaving
 
-_DIGITS = len(str(MOST_ROUNDS))
+_DIGITS = len(str(MAX_ROUNDS))
 
 _BYTES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 
@@ -63,8 +63,8 @@ def read_rounds(text: str | None) -> int | Literal["auto"] | None:
     if text is None or text == "auto":
         return text  # type: ignore[return-value]
     # Check the length first: Python refuses to convert very long strings.
-    if not text.isdecimal() or len(text) > _DIGITS or not 1 <= int(text) <= MOST_ROUNDS:
-        hint = f"give a number from 1 to {MOST_ROUNDS}, or `auto`"
+    if not text.isdecimal() or len(text) > _DIGITS or not 1 <= int(text) <= MAX_ROUNDS:
+        hint = f"give a number from 1 to {MAX_ROUNDS}, or `auto`"
         raise InputError("--rounds", f"`{text}` is not a number of rounds", hint)
     return int(text)
 

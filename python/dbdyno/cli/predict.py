@@ -14,7 +14,7 @@ from dbdyno.model.result.convert import to_json
 from dbdyno.store.masking import clean_json
 
 _POWERS = {letter: power for power, letter in enumerate(("", "k", "M", "G", "T"))}
-_FEWEST_ROWS, _MOST_ROWS = 1_000, 10**12
+_MIN_ROWS, _MAX_ROWS = 1_000, 10**12
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def _rows(text: str, option: str) -> int:
         value = float(text.strip().replace("_", ""))
     except ValueError:
         value = 0.0
-    if not _FEWEST_ROWS <= value <= _MOST_ROWS or value != int(value):
+    if not _MIN_ROWS <= value <= _MAX_ROWS or value != int(value):
         raise InputError(option, f"`{text}` is not a number of rows from 1,000 to 1e12", "write numbers as 1e6,1e9")
     return int(value)
 

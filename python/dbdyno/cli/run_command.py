@@ -36,7 +36,7 @@ from dbdyno.cli.options import (
     VerboseOption,
 )
 from dbdyno.cli.strict_command import refuse_typed_besides
-from dbdyno.model.limits import MOST_ROUNDS
+from dbdyno.model.limits import MAX_ROUNDS
 from dbdyno.model.run_options import RunOptions
 
 if TYPE_CHECKING:
@@ -74,10 +74,10 @@ def run(
         ),
     ] = None,
     min_rounds: Annotated[
-        int | None, typer.Option(min=2, max=MOST_ROUNDS, help="Minimum number of rounds (5); implies --rounds auto")
+        int | None, typer.Option(min=2, max=MAX_ROUNDS, help="Minimum number of rounds (5); implies --rounds auto")
     ] = None,
     max_rounds: Annotated[
-        int | None, typer.Option(min=2, max=MOST_ROUNDS, help="Maximum number of rounds (30); implies --rounds auto")
+        int | None, typer.Option(min=2, max=MAX_ROUNDS, help="Maximum number of rounds (30); implies --rounds auto")
     ] = None,
     budget: BudgetOption = None,
     wait_idle: Annotated[

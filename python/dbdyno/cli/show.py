@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from dbdyno.model.result import Document
 
 # Lines that `show` prints without `--verbose`.
-_MOST_LINES = 60
+_MAX_LINES = 60
 
 
 def print_experiments() -> None:
@@ -245,11 +245,11 @@ def shown_lines(document: "Document", console: Console, *, verbose: bool) -> lis
         else:
             # Lines that are not shown are not laid out either.
             further = Segment.split_lines(console.render(details(document, console.width)))
-            for line in islice(further, _MOST_LINES):
+            for line in islice(further, _MAX_LINES):
                 console.print(Segments([*line, Segment.line()]))
     lines = shown.get().splitlines()
-    if not verbose and len(lines) > _MOST_LINES:
-        lines[_MOST_LINES - 1 :] = ["more lines with --verbose"]
+    if not verbose and len(lines) > _MAX_LINES:
+        lines[_MAX_LINES - 1 :] = ["more lines with --verbose"]
     return lines
 
 

@@ -11,7 +11,7 @@ import traceback
 from pathlib import Path
 from types import TracebackType
 
-_LONGEST = 300
+_MAX_LENGTH = 300
 
 
 def catch_everything() -> None:
@@ -32,7 +32,7 @@ def report_unexpected(error: BaseException) -> None:
             where = _write_details(error)
         except Exception:  # Even this may fail, for example without memory.
             what, where = type(error).__name__, None
-        line = f"unexpected error: {shortened(' '.join(what.split()), _LONGEST)}"
+        line = f"unexpected error: {shortened(' '.join(what.split()), _MAX_LENGTH)}"
         if where is not None:
             line += f"; details: {where}"
     sys.stderr.write(f"dbdyno: {printable(line)}\n")

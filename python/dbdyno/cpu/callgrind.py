@@ -25,7 +25,7 @@ CACHES = {"I1": "32768,8,64", "D1": "32768,8,64", "LL": "8388608,16,64"}
 _OLDEST_VALGRIND = (3, 19)
 
 # Time limit in seconds. Valgrind makes a program about fifty times slower.
-LONGEST_S = 3600.0
+TIMEOUT_S = 3600.0
 
 
 def valgrind_version() -> str:
@@ -68,10 +68,10 @@ def run_counted(command: Sequence[str | Path], directory: Path, out: Path, entry
             check=False,
             cwd=directory,
             env=environment,
-            timeout=LONGEST_S,
+            timeout=TIMEOUT_S,
         )
     except subprocess.TimeoutExpired:
-        raise TrialFailed(f"counting took longer than {LONGEST_S:g} s: reduce the work") from None
+        raise TrialFailed(f"counting took longer than {TIMEOUT_S:g} s: reduce the work") from None
     if done.returncode != 0:
         raise TrialFailed(_ending(Path(command[0]).name, done.returncode, done.stdout + done.stderr))
     return done.stdout

@@ -18,7 +18,7 @@ from dbdyno.cpu.counting import classifier_of
 from dbdyno.cpu.document import BuildCount
 
 # A frame below this share of the total is added to its caller's own cost.
-_SMALLEST = 0.0005
+_MIN_SHARE = 0.0005
 
 _DEEPEST = 60
 
@@ -58,7 +58,7 @@ def fold(profile: Profile, side_of: Callable[[Function], Side], groups: dict[int
             roots[_root(profile.functions[caller], groups), callee] += costs[0]
         if sides[callee] != "harness":
             below[caller][callee] += costs[0]
-    smallest = sum(roots.values()) * _SMALLEST
+    smallest = sum(roots.values()) * _MIN_SHARE
     spent_in: dict[tuple[str, ...], float] = defaultdict(float)
 
     def descend(function: int, cost: float, stack: tuple[str, ...], path: frozenset[int]) -> None:
@@ -96,7 +96,7 @@ _ROW = 17
 _CHARACTER = 6.6
 
 # Minimum number of characters of a frame's name; narrower frames are drawn without a name.
-_SHORTEST_TEXT = 3
+_MIN_NAME_LENGTH = 3
 
 # Narrower frames are too small to see and are not drawn.
 _NARROWEST = 0.6
@@ -163,7 +163,7 @@ def _drawn(name: str, cost: int, x: float, depth: int, width: float, share: floa
     y = depth * _ROW
     room = int((width - 4) / _CHARACTER)
     text = name if len(name) <= room else f"{name[: room - 1]}…"
-    label = f'<text x="{x + 2:.1f}" y="{y + 12}" fill="#222">{escape(text)}</text>' if room >= _SHORTEST_TEXT else ""
+    label = f'<text x="{x + 2:.1f}" y="{y + 12}" fill="#222">{escape(text)}</text>' if room >= _MIN_NAME_LENGTH else ""
     told = f"<title>{escape(name)}: {cost:,} instructions, {share * 100:.2f} %</title>"
     drawn = (
         f'<g>{told}<rect x="{x:.1f}" y="{y}" width="{max(width - 0.4, 0.3):.1f}" height="{_ROW - 1}" '

@@ -59,7 +59,7 @@ def _element(name: str | None, text: str) -> str:
 _COLD = 0.001
 
 # Minimum share of a line to display, in percent.
-_LEAST_SHOWN = 0.005
+_MIN_PERCENT = 0.005
 
 # Maximum number of kinds of statements to list.
 _KINDS = 60
@@ -177,7 +177,7 @@ def _cold(source: SourceMap, first: int, last: int) -> Piece:
 def _share(i_refs: int, total: int) -> str:
     """Format a line's share of the total; empty if it rounds to 0.00 %."""
     share = 100 * i_refs / total if total else 0.0
-    return f"{share:.2f} %" if share >= _LEAST_SHOWN else ""
+    return f"{share:.2f} %" if share >= _MIN_PERCENT else ""
 
 
 def _summary(build: dict[str, Any], index: int) -> list[tuple[str, str, str, str, float]]:

@@ -20,7 +20,7 @@ _NO_FUNCTION = frozenset({"sizeof", "defined", "__attribute__", "__declspec", "S
 _COMMENT = re.compile(r"/\*.*?(?:\*/|$)|//.*")
 
 # Maximum number of lines of a function's head.
-_LONGEST_HEAD = 40
+_MAX_HEAD_LINES = 40
 
 # The file before the first comment.
 _TOP = "sqlite3.c"
@@ -164,7 +164,7 @@ def _after_comment(lines: list[str], number: int) -> int:
 def _head(lines: list[str], number: int) -> tuple[str, int | None]:
     """Return the text from a line to a body's opening brace, and the brace's line; None without a body."""
     text = ""
-    for at in range(number, min(number + _LONGEST_HEAD, len(lines))):
+    for at in range(number, min(number + _MAX_HEAD_LINES, len(lines))):
         if lines[at].startswith("#"):
             continue
         text += _COMMENT.sub(" ", lines[at]) + " "

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 # PostgreSQL's limit is 63 bytes, MySQL's is 64 characters.
-_LONGEST_NAME = 60
+_MAX_NAME_BYTES = 60
 
 
 @dataclass(frozen=True)
@@ -101,8 +101,8 @@ def index_name(table: str, columns: Sequence[str]) -> str:
     """Return a name for a new index of at most 60 bytes, in lower case."""
     words = ("".join(each if each.isalnum() else " " for each in part).split() for part in ("on", table, *columns))
     name = "_".join(word for part in words for word in part).lower()
-    if len(name.encode()) <= _LONGEST_NAME:
+    if len(name.encode()) <= _MAX_NAME_BYTES:
         return name
     digest = hashlib.sha256(name.encode()).hexdigest()[:8]
-    kept = name.encode()[: _LONGEST_NAME - len(digest) - 1].decode(errors="ignore")
+    kept = name.encode()[: _MAX_NAME_BYTES - len(digest) - 1].decode(errors="ignore")
     return f"{kept.rstrip('_')}_{digest}"

@@ -11,7 +11,7 @@ from dbdyno.engines.index_conditions import Grammar
 from dbdyno.model.result.reading import JsonObject, objects
 
 # MySQL's longest key in bytes, the bytes of a character, and the characters that are indexed of longer strings.
-_LONGEST_KEY, _CHARACTER, _PREFIX = 3072, 4, 64
+_MAX_KEY, _CHARACTER, _PREFIX = 3072, 4, 64
 
 
 class IndexWriter:
@@ -66,7 +66,7 @@ class IndexWriter:
             return keys
         kinds = [table.types.get(key.name.lower(), "") for key in keys]
         lengths = [_characters(kind) for kind in kinds]
-        is_long = sum(lengths) * _CHARACTER > _LONGEST_KEY
+        is_long = sum(lengths) * _CHARACTER > _MAX_KEY
         return tuple(
             replace(key, prefix=_PREFIX) if kind.endswith(("text", "blob")) or (is_long and length > _PREFIX) else key
             for key, kind, length in zip(keys, kinds, lengths, strict=True)

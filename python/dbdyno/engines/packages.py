@@ -11,7 +11,7 @@ from dbdyno.base.errors import SystemFailed
 _TIMEOUT_S = 900.0
 
 # Maximum length of a client's output in a message.
-_LONGEST = 500
+_MAX_OUTPUT_LENGTH = 500
 
 
 def run_client(command: list[str], package: str, directory: Path, **environment: str) -> str:
@@ -45,4 +45,4 @@ def _complaint(out: str, errors: str) -> str:
         said = str(json.loads(out)["Error"])
     except (ValueError, TypeError, KeyError):
         said = errors.strip() or out.strip() or "nothing"
-    return " ".join(said.split())[:_LONGEST]
+    return " ".join(said.split())[:_MAX_OUTPUT_LENGTH]

@@ -7,7 +7,7 @@ from dbdyno.engines.catalog_table import find_entry, quoted
 from dbdyno.model.result.reading import JsonObject, objects
 
 # Views may read other views. More levels than these are left alone.
-_MOST_LEVELS = 8
+_MAX_LEVELS = 8
 
 
 def expand_views(sql: str, grammar: str, catalog: JsonObject) -> str:
@@ -17,7 +17,7 @@ def expand_views(sql: str, grammar: str, catalog: JsonObject) -> str:
     parsed is left alone.
     """
     views = objects(catalog.get("views"))
-    for _ in range(_MOST_LEVELS if views else 0):
+    for _ in range(_MAX_LEVELS if views else 0):
         expanded = _expand_once(sql, grammar, views)
         if expanded == sql:
             break

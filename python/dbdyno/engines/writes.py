@@ -23,7 +23,7 @@ ALLOW = "--allow-writes"
 OTHER_FILES = "other files"
 
 # Time limit in seconds for checking all statements of a cell.
-_LONGEST_S = 3600.0
+_TIMEOUT_S = 3600.0
 
 # Number of characters that messages show of a statement.
 _SHOWN = 60
@@ -97,7 +97,7 @@ def reaching_statements(compiled: CompiledCell, target: Mapping[str, Any], own: 
     if words is not None and not any(word in text.lower() for text in statements for word in words):
         return []
     task = ReachTask(target=dict(target), own=own, statements=statements)
-    answers = ask(WorkerPlan(task=task), Reach, _LONGEST_S).beyond
+    answers = ask(WorkerPlan(task=task), Reach, _TIMEOUT_S).beyond
     beyond = [Writing(text, why, "beyond") for text, why in zip(statements, answers, strict=True) if why is not None]
     if not beyond or not engine_of(target["engine"]).is_server:
         return beyond
@@ -150,7 +150,7 @@ def _ask_writes(compiled: CompiledCell, target: Mapping[str, Any]) -> Writes:
         prepare=compiled.task.prepare,
         data_seed=compiled.definition.data_seed,
     )
-    return ask(WorkerPlan(task=task), Writes, _LONGEST_S)
+    return ask(WorkerPlan(task=task), Writes, _TIMEOUT_S)
 
 
 def _text(compiled: CompiledCell, name: str) -> str:

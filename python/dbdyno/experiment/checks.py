@@ -54,7 +54,7 @@ def check(definition: Definition) -> Iterator[Invalid]:
             for column_name, fill in part.columns.items():
                 inside = (*where, "parts", index, "columns", column_name)
                 yield from _column(fill, inside, definition.tables, name, column_name)
-        if table.per is not None and _drawn_counts(table, definition.tables) > _MOST_DRAWN_COUNTS:
+        if table.per is not None and _drawn_counts(table, definition.tables) > _MAX_DRAWN_COUNTS:
             problem = f"`{table.per}` and its parent have different numbers of rows per row, too"
             yield Invalid((*where, "count"), problem, "give a constant `count` in one of these tables")
         if table.per is not None and table.count is not None:
@@ -80,7 +80,7 @@ def check(definition: Definition) -> Iterator[Invalid]:
 
 
 # The worker knows the parent of a row, and the parent's parent.
-_MOST_DRAWN_COUNTS = 2
+_MAX_DRAWN_COUNTS = 2
 
 
 def _drawn_counts(table: Table, tables: Mapping[str, Table]) -> int:

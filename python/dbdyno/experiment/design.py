@@ -16,7 +16,7 @@ from dbdyno.experiment.resolve import resolve
 from dbdyno.model.experiment.definition import Definition
 from dbdyno.model.experiment.levels import Level
 from dbdyno.model.experiment.validation import nearest
-from dbdyno.model.limits import MOST_CELLS
+from dbdyno.model.limits import MAX_CELLS
 from dbdyno.model.plan.cell import Cell, ResolvedCell
 from dbdyno.model.plan.system import SystemSpec
 
@@ -153,8 +153,8 @@ def make_cells(
 def _check_number(experiment: Experiment, levels: Sequence[Sequence[Level]]) -> None:
     """Raise InputError if there are too many combinations of levels."""
     number = math.prod(map(len, levels))
-    if number > MOST_CELLS:
-        problem = f"{number:,} combinations of levels; the limit is {MOST_CELLS:,}"
+    if number > MAX_CELLS:
+        problem = f"{number:,} combinations of levels; the limit is {MAX_CELLS:,}"
         raise InputError(f"{experiment.place}: factors", problem, "choose fewer levels with `--set factor=level`")
 
 

@@ -15,7 +15,7 @@ from dbdyno.model.experiment.validation import nearest_or
 _DEEPEST = 50
 
 # A larger file is not an experiment; a device could be infinite.
-_MOST_BYTES = 16 << 20
+_MAX_BYTES = 16 << 20
 
 
 _SUFFIXES = f"experiments end in `{EXPERIMENT_SUFFIX}`, statement files in `.sql`"
@@ -52,7 +52,7 @@ def read_experiment_file(name_or_path: str) -> Document:
     path = Path(name_or_path)
     try:
         with path.open("rb") as file:
-            content = file.read(_MOST_BYTES + 1)
+            content = file.read(_MAX_BYTES + 1)
         # Some editors write a byte order mark at the beginning of a file.
         text = content.decode("utf-8-sig")
     except FileNotFoundError:
@@ -62,8 +62,8 @@ def read_experiment_file(name_or_path: str) -> Document:
         raise InputError(name_or_path, f"could not read the file: {reason(error)}") from None
     except UnicodeDecodeError as error:
         raise InputError(name_or_path, f"byte {error.start} is not UTF-8", "save the file as UTF-8") from None
-    if len(content) > _MOST_BYTES:
-        raise InputError(name_or_path, f"larger than {_MOST_BYTES >> 20} MB", "give the file of an experiment")
+    if len(content) > _MAX_BYTES:
+        raise InputError(name_or_path, f"larger than {_MAX_BYTES >> 20} MB", "give the file of an experiment")
     return parse(text, name_or_path, path.parent)
 
 

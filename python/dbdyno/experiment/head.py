@@ -10,7 +10,7 @@ from dbdyno.experiment.recommendations import Recommendation
 from dbdyno.model.experiment.objective import Objective, read_objective
 from dbdyno.model.experiment.strict import EngineName, Name, Number, Positive, Strict
 from dbdyno.model.experiment.validation import show, wrong
-from dbdyno.model.limits import MOST_ROUNDS
+from dbdyno.model.limits import MAX_ROUNDS
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
@@ -23,9 +23,9 @@ def _check_name(name: str) -> str:
 
 
 def _read_rounds(value: Any) -> int | str:
-    if value == "auto" or (isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MOST_ROUNDS):
+    if value == "auto" or (isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MAX_ROUNDS):
         return value  # type: ignore[no-any-return]
-    raise wrong(f"{show(value)} is not a number of rounds", f'give a number from 1 to {MOST_ROUNDS}, or `"auto"`')
+    raise wrong(f"{show(value)} is not a number of rounds", f'give a number from 1 to {MAX_ROUNDS}, or `"auto"`')
 
 
 def _read_slo(value: Any) -> Objective:
@@ -104,7 +104,7 @@ class Growth(Strict):
 
     factor: Name
     table: Name
-    windows: Annotated[int, Field(ge=1, le=MOST_ROUNDS)] = 3
+    windows: Annotated[int, Field(ge=1, le=MAX_ROUNDS)] = 3
 
 
 class Claim(Strict):

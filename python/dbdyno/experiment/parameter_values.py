@@ -19,17 +19,17 @@ Generator = Any
 """A generator of values, in the form of an experiment file."""
 
 # 64-bit integers, the range of integers in a plan.
-_LEAST, _GREATEST = -(2**63), 2**63 - 1
+_MIN_INTEGER, _MAX_INTEGER = -(2**63), 2**63 - 1
 
-_MOST_DIGITS = 400
+_MAX_DIGITS = 400
 
 # A hundred years.
-_MOST_DAYS = 36_525
+_MAX_DAYS = 36_525
 
-_LONGEST_PAUSE_US = 3_600_000_000
+_MAX_PAUSE_US = 3_600_000_000
 
 # Larger exponents draw the first value nearly always.
-_GREATEST_STRENGTH = 100
+_MAX_STRENGTH = 100
 
 # Numbers of a plan can't have more digits or a larger exponent.
 _INTEGER = re.compile(r"[+-]?\d{1,40}")
@@ -100,7 +100,7 @@ def _time(word: str, words: str, place: str) -> int:
     if found is None:
         raise InputError(place, f"`{words}` is not the time of a pause", _PAUSE_HINT)
     microseconds = round(Decimal(found[1]) * _MICROSECONDS[found[2].lower()])
-    if microseconds > _LONGEST_PAUSE_US:
+    if microseconds > _MAX_PAUSE_US:
         raise InputError(place, f"a pause of {word.strip()} is too long", "give at most an hour")
     return microseconds
 
@@ -119,9 +119,9 @@ def _strength(word: str | None, kind: str, place: str) -> float | None:
         return None
     least = 1.0 if kind == "gaussian" else 0.0
     value = float(word) if _NUMBER.fullmatch(word) else math.nan
-    if not (least <= value <= _GREATEST_STRENGTH) or value == 0:
+    if not (least <= value <= _MAX_STRENGTH) or value == 0:
         above = "from 1" if kind == "gaussian" else "above 0,"
-        raise InputError(place, f"`{word}` is not a number for {kind}", f"give one {above} up to {_GREATEST_STRENGTH}")
+        raise InputError(place, f"`{word}` is not a number for {kind}", f"give one {above} up to {_MAX_STRENGTH}")
     return value
 
 
@@ -189,8 +189,8 @@ def _dates(ends: list[str], words: str, place: str) -> Generator:
     days = (last - first).days
     if days < 0:
         raise InputError(place, f"the start of the range {words} is after its end", HINT)
-    if days > _MOST_DAYS:
-        raise InputError(place, f"the range {words} has {days:,} days; the limit is {_MOST_DAYS:,}", HINT)
+    if days > _MAX_DAYS:
+        raise InputError(place, f"the range {words} has {days:,} days; the limit is {_MAX_DAYS:,}", HINT)
     return {"pick": [(first + timedelta(days=day)).isoformat() for day in range(days + 1)]}
 
 
@@ -200,12 +200,12 @@ def _value(word: str, place: str) -> Any:
     if _DATE.fullmatch(word):
         return _date(word, place).isoformat()
     if _INTEGER.fullmatch(word):
-        if not _LEAST <= int(word) <= _GREATEST:
+        if not _MIN_INTEGER <= int(word) <= _MAX_INTEGER:
             raise InputError(place, f"{word} does not fit into 64 bits", f"write `'{word}'` for a string")
         return int(word)
     if _NUMBER.fullmatch(word):
         value = float(word)
-        if not math.isfinite(value) or len(word) > _MOST_DIGITS or Decimal(repr(value)) != Decimal(word):
+        if not math.isfinite(value) or len(word) > _MAX_DIGITS or Decimal(repr(value)) != Decimal(word):
             raise InputError(place, f"{word} has more digits than a double", f"write `'{word}'` for a string")
         return value
     raise InputError(

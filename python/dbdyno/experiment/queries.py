@@ -26,7 +26,7 @@ from dbdyno.model.experiment.sql import ANY
 _OPERATOR_CHARACTERS = "+-*/<>=~!@#%^&|`?"
 
 _WARMUP_S, _WINDOW_S = 0.1, 0.5
-_MOST = 200
+_MAX_QUERIES = 200
 
 # First words of statements that affect only the transaction or the session.
 _ENDS_OR_BEGINS = frozenset(("abort", "begin", "commit", "end", "rollback", "start"))
@@ -79,8 +79,8 @@ def read_statements(text: str, place: str, engine: str) -> list[Query]:
         (controls if made[-1].controls else queries).append(made[-1])
     if not queries:
         raise InputError(place, "no statement found", "write statements that end with `;`")
-    if len(queries) > _MOST:
-        raise InputError(place, f"{len(queries)} statements; the limit is {_MOST}", "split the file")
+    if len(queries) > _MAX_QUERIES:
+        raise InputError(place, f"{len(queries)} statements; the limit is {_MAX_QUERIES}", "split the file")
     names = [query.name for query in queries]
     twice = next((each for each in names if names.count(each) > 1), None)
     if twice is not None:

@@ -14,7 +14,7 @@ from dbdyno.experiment.parameter_values import Column
 from dbdyno.experiment.substitute import escape
 from dbdyno.model.experiment.generators import read_column
 
-MOST_VALUES = 1000
+MAX_VALUES = 1000
 """Maximum number of rows that the values of a column are taken from."""
 
 _HINT = 'write `{ column = "table.column" }` with the names of an existing table and its column'

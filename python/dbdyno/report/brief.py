@@ -31,14 +31,14 @@ from dbdyno.report.rows import laid_out, wrapped
 from dbdyno.report.scalability_lines import refusals, sentences
 from dbdyno.report.slo import slo_lines
 from dbdyno.report.why import why_lines
-from dbdyno.stats.scalability import LEAST_LEVELS
+from dbdyno.stats.scalability import MIN_LEVELS
 
 _TIMES = "\N{MULTIPLICATION SIGN}"
 # Maximum number of rows; --verbose shows all.
 _ROWS = 12
 # Maximum number of lines of answer and table together, and minimum number of rows of the table.
 _LINES = 12
-_FEWEST = 3
+_MIN_LINES = 3
 _EFFECTS = 4
 _CURVES = 3
 _NARROWEST = 40
@@ -90,7 +90,7 @@ def brief_lines(document: Document, width: int, rest: str = "with --verbose") ->
         yield from _warnings(document, width, rest)
         return
     yield from measured_index_lines(document, width)
-    table = list(_table(document, width, rest, max(_LINES - len(answer) - 2, _FEWEST)))
+    table = list(_table(document, width, rest, max(_LINES - len(answer) - 2, _MIN_LINES)))
     yield from table
     yield Text("")
     yield from wrapped(document.question, width, "dim")
@@ -162,7 +162,7 @@ def _scalability(document: Document, width: int, rest: str) -> Iterator[Text]:
     if len(shown) > _CURVES:
         yield from wrapped(f"  … {len(shown) - _CURVES} more {rest}", width)
     # With fewer levels, no curve was expected.
-    for refusal in refusals(document, LEAST_LEVELS)[:_CURVES]:
+    for refusal in refusals(document, MIN_LEVELS)[:_CURVES]:
         yield from wrapped(f"{refusal.text[:-1]} ({', '.join(refusal.models)}).", width, "", "  ")
 
 

@@ -15,7 +15,7 @@ from dbdyno.report.rows import wrapped
 from dbdyno.report.sections import CellTable, Column
 
 # Maximum number of further fixes to show; --verbose shows all.
-_MOST = 4
+_MAX_FURTHER_FIXES = 4
 # Maximum number of lines of a snippet.
 _LINES = 4
 
@@ -23,7 +23,7 @@ VERDICTS = {"helps": "helps", "no": "doesn't help", "inconclusive": "inconclusiv
 """Verdicts as tables write them."""
 
 
-def fix_lines(found: Fixes, width: int, most: int = _MOST, *, answered: bool = False) -> Iterator[Text]:
+def fix_lines(found: Fixes, width: int, most: int = _MAX_FURTHER_FIXES, *, answered: bool = False) -> Iterator[Text]:
     """Yield the lines for a terminal: the recommendation, a row of advice per fix, and the lines that apply it.
 
     ``answered``: the recommendation is shown already.

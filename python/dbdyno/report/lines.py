@@ -10,7 +10,7 @@ from dbdyno.model.result.cell import Bottleneck, Cell, Latency, LoadMachineRound
 from dbdyno.model.result.effects import Advice
 from dbdyno.model.result.reading import shown_times
 from dbdyno.model.result.shape import Comparison, Document, Finding
-from dbdyno.stats import MOST_ROUNDS
+from dbdyno.stats import MAX_ROUNDS
 
 # Below this share the client is clearly not the bottleneck, and one line for all cells is enough.
 _CLIENT_NEAR = 0.5
@@ -274,7 +274,7 @@ def comparison_word(comparison: Comparison, *, advise: bool = True) -> str:
         return f"{word}: {more} more round{'s' if more > 1 else ''}?"
     # More rounds would settle it, but too many to be practical.
     beyond = comparison.verdict == "inconclusive" and comparison.detectable is not None
-    return f"{word}: over {MOST_ROUNDS:,} rounds" if beyond else word
+    return f"{word}: over {MAX_ROUNDS:,} rounds" if beyond else word
 
 
 def comparison_sees(comparison: Comparison) -> str:

@@ -19,7 +19,7 @@ from dbdyno.model.result.cell import Cell
 from dbdyno.model.result.reading import number
 from dbdyno.model.result.shape import Document
 
-_MOST_SYSTEMS = 4
+_MAX_SYSTEMS = 4
 _DURABLE = {POWER_SAFE: "commits survive power loss", PROCESS_SAFE: "commits survive a crash of the process"}
 
 
@@ -34,7 +34,7 @@ def measured_line(document: Document) -> str:
 
 def _systems(cells: list[Cell]) -> str:
     names = list(dict.fromkeys(_system(cell) for cell in cells))
-    return ", ".join(names) if len(names) <= _MOST_SYSTEMS else f"{len(names)} systems"
+    return ", ".join(names) if len(names) <= _MAX_SYSTEMS else f"{len(names)} systems"
 
 
 def _system(cell: Cell) -> str:

@@ -15,7 +15,7 @@ from dbdyno.report.sections import CellTable, Column
 # Columns to drop first if the terminal is narrow.
 _SPARE = ("serves at most", "requests", "failed")
 
-_MOST_PROBES = 14
+_MAX_PROBES = 14
 
 _ENDLESS = "no end"
 
@@ -36,7 +36,7 @@ def _nearest(search: SloSearch) -> list[SloProbe]:
     """Return the rates nearest to the result, in the order of the search."""
     probes = search.probes
     middle = search.rate or search.high or search.low or 0.0
-    nearest = sorted(probes, key=lambda probe: abs(probe.rate - middle))[:_MOST_PROBES]
+    nearest = sorted(probes, key=lambda probe: abs(probe.rate - middle))[:_MAX_PROBES]
     return [probe for probe in probes if probe in nearest]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from dbdyno.base.errors import InputError, SystemFailed
 from dbdyno.engines import engine_of
 from dbdyno.experiment.distil.parameters import ColumnFacts
-from dbdyno.experiment.samples import MOST_VALUES
+from dbdyno.experiment.samples import MAX_VALUES
 from dbdyno.model.plan.system import SystemSpec
 from dbdyno.run.questions import questions
 
@@ -50,7 +50,7 @@ def column_facts(answer: Callable[[str], str | None], engine: str, table: str, c
 
     ``answer``: runs a query for one value.
     """
-    question = engine_of(engine).sample(table, column, MOST_VALUES)
+    question = engine_of(engine).sample(table, column, MAX_VALUES)
     if question is None or not (_NAME.fullmatch(table) and _NAME.fullmatch(column)):
         return None
     try:

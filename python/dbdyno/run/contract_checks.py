@@ -42,7 +42,7 @@ id = { type = "integer", primary_key = true, fill = { serial = 1 } }
 """
 
 # Timeout in seconds for all checks; they usually take about ten.
-_LONGEST_S = 900.0
+_TIMEOUT_S = 900.0
 
 _OWN_DATABASE = "a database of its own is made"
 
@@ -121,7 +121,7 @@ def _compiled(spec: SystemSpec, text: str) -> CompiledCell:
 
 def _ask(target: dict[str, Any]) -> Iterator[Checked]:
     try:
-        for received in Worker(WorkerPlan(task=CheckTask(target=target)), _LONGEST_S):
+        for received in Worker(WorkerPlan(task=CheckTask(target=target)), _TIMEOUT_S):
             if isinstance(received.event, Check):
                 yield Checked(received.event.name, received.event.outcome, received.event.why)
     except WorkerFailed as error:

@@ -63,12 +63,12 @@ def _round_s(cells: Sequence[CompiledCell]) -> float | None:
 
 
 # From this number on, use the next unit: minutes instead of seconds, hours instead of minutes.
-_LONGEST_UNIT = 90
+_MAX_OF_UNIT = 90
 
 
 def duration(seconds: float) -> str:
     """Return a duration such as ``40 s``, ``4 min`` or ``2 h 5 min``."""
-    if seconds < _LONGEST_UNIT:
+    if seconds < _MAX_OF_UNIT:
         return f"{round(seconds)} s"
     minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < _LONGEST_UNIT else f"{minutes // 60} h {minutes % 60} min"
+    return f"{minutes} min" if minutes < _MAX_OF_UNIT else f"{minutes // 60} h {minutes % 60} min"

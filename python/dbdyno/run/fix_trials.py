@@ -40,7 +40,7 @@ _ALONE_ROUNDS = 3
 _STAGES = 3
 _SECOND_SHARE = 0.75
 # Maximum number of unsettled fixes that get more rounds.
-_MOST_UNSETTLED = 3
+_MAX_UNSETTLED = 3
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class Fixer:
         groups = groups_of(found, named, planned.index_budget_bytes, proven=proven)
         single = promising(found)
         unsettled = [fix_effect for fix_effect in single if fix_effect.verdict == "inconclusive" and not proven][
-            :_MOST_UNSETTLED
+            :_MAX_UNSETTLED
         ]
         best = [fix_effect for fix_effect in single if fix_effect.verdict == "helps"][:1]
         fixes, refused = self._possible_fixes([fix for fix, _ in groups])

@@ -11,11 +11,11 @@ from dbdyno.run.machine import busy_seconds
 _BUSY_SHARE = 0.1
 _WRITTEN_BYTES = 1 << 20
 
-LONGEST_S = 60.0
+MAX_WAIT_S = 60.0
 """After this number of seconds, a trial starts even if the machine is busy; a finding reports the disturbance."""
 
 
-def wait_until_idle(interrupted: object, longest_s: float = LONGEST_S) -> float:
+def wait_until_idle(interrupted: object, longest_s: float = MAX_WAIT_S) -> float:
     """Wait until CPUs and disks are idle, for at most ``longest_s`` seconds; return the seconds waited.
 
     ``interrupted``: becomes true when the run is interrupted.

@@ -12,7 +12,7 @@ from typing import Any
 from dbdyno.analysis.answer.short import STATEMENT
 from dbdyno.analysis.findings.foreign_keys import enforces_foreign_keys
 from dbdyno.analysis.indexes import (
-    LEAST_GAIN,
+    MIN_GAIN,
     NEGLIGIBLE_MS,
     Measured,
     choose,
@@ -49,18 +49,18 @@ from dbdyno.run.statement_checks import prepare_on
 from dbdyno.runtime.worker import ask
 
 # Seconds that a window should last at first, if the first pairs differ little, and the most executions in it.
-_WINDOW_S, _LONG_WINDOW_S, _MOST_EXECUTIONS = 0.1, 0.6, 5000
+_WINDOW_S, _LONG_WINDOW_S, _MAX_EXECUTIONS = 0.1, 0.6, 5000
 # Statements that take longer run once per window, without a warm-up.
 _SLOW_S = 0.5
 # Pairs of windows: at least, and at most unless the interval decides.
-_LEAST_PAIRS, _MOST_PAIRS = 3, 16
+_MIN_PAIRS, _MAX_PAIRS = 3, 16
 _WRITE_PAIRS = 5
 # With weights, statements that take less than this share of the total are not worth an index.
 _NEGLIGIBLE_SHARE = 0.001
 _CANDIDATES_PER_STATEMENT = 6
 _WRITTEN_ROWS = 1000
 # Pairs of indexes that are tried for a statement that no index helps alone.
-_MOST_TOGETHER = 4
+_MAX_PAIRS = 4
 # The share of the time that one statement may always take with one candidate.
 _SHARE_OF_ONE = 0.1
 # The share of the time that is kept for measuring the chosen set and its costs.
@@ -290,7 +290,7 @@ class _SystemTrials:
             for place, statement in enumerate(self._statements):
                 times = None if each is None else each[place]
                 unknown = each is None and any(one in statement.candidates for one in indexes)
-                if unknown or (times is not None and times > LEAST_GAIN):
+                if unknown or (times is not None and times > MIN_GAIN):
                     sql = [index.sql for index in indexes]
                     keys = _definitions(indexes)
                     found.append((place, EstimatedIndex(statement=statement.name, keys=keys, sql=sql, times=times)))
@@ -326,7 +326,7 @@ class _SystemTrials:
                 continue
             helps = any(singles[one.name].verdict == "helps" for one in own)
             pairs = [pair for pair in combinations(own, 2) if pair[0].table != pair[1].table]
-            for group in (own, *([] if helps else pairs[:_MOST_TOGETHER])):
+            for group in (own, *([] if helps else pairs[:_MAX_PAIRS])):
                 used = self._used_together(lab, statement, group)
                 names = {one.name for one in used}
                 if len(used) <= 1 or any(names == set(one.names) for one in result.tried) or self._is_time_spent:
@@ -392,7 +392,7 @@ class _SystemTrials:
             statement=statement.name,
             pairs_ms=pairs,
             times=ratio.mean,
-            ci95=ratio.ends if len(pairs) >= _LEAST_PAIRS else None,
+            ci95=ratio.ends if len(pairs) >= _MIN_PAIRS else None,
             plan=plan,
             uses=uses,
         )
@@ -403,14 +403,14 @@ class _SystemTrials:
         None without earlier ones.
         """
         known = statement.without_ms
-        if len(known) < _LEAST_PAIRS:
+        if len(known) < _MIN_PAIRS:
             return None
         pairs: list[list[float]] = []
         ms = known[0]
         if ms <= _SLOW_S * 1e3:
             # The first time fills the caches.
             ms = lab.time(1, statement.compiled, ms, seed=0, writes=statement.facts.writes) or ms
-        for number, before in enumerate(known[:_LEAST_PAIRS]):
+        for number, before in enumerate(known[:_MIN_PAIRS]):
             told = lab.time(1, statement.compiled, ms, seed=number, writes=statement.facts.writes)
             if told is None:
                 break
@@ -425,9 +425,9 @@ class _SystemTrials:
         pairs: list[list[float]] = []
         ms = [statement.ms, statement.ms]
         began = time.monotonic()
-        for number in range(_MOST_PAIRS):
+        for number in range(_MAX_PAIRS):
             pair = [0.0, 0.0]
-            window_s = _WINDOW_S if number <= _LEAST_PAIRS else _LONG_WINDOW_S
+            window_s = _WINDOW_S if number <= _MIN_PAIRS else _LONG_WINDOW_S
             for side in (0, 1) if number % 2 == 0 else (1, 0):
                 told = lab.time(
                     side, statement.compiled, ms[side], seed=number, writes=statement.facts.writes, window_s=window_s
@@ -441,7 +441,7 @@ class _SystemTrials:
                 statement.without_ms.append(pair[0])
             is_over = time.monotonic() - began > max(self._budget_s * _SHARE_OF_ONE, self._share_s, 1.0)
             is_far = far_apart(pairs) is not None and max(pair) > _SLOW_S * 1e3
-            if is_far or (len(pairs) >= _LEAST_PAIRS and (is_decided(pairs) or is_over)):
+            if is_far or (len(pairs) >= _MIN_PAIRS and (is_decided(pairs) or is_over)):
                 break
         return pairs
 
@@ -553,7 +553,7 @@ class _Copies:
         self, side: int, compiled: CompiledCell, ms: float, *, seed: int, writes: bool, window_s: float = _WINDOW_S
     ) -> float | None:
         """Return the mean milliseconds of a statement on a copy; None if it fails. ``ms``: about how long it takes."""
-        executions = max(1, min(math.ceil(window_s * 1e3 / max(ms, 1e-3)), _MOST_EXECUTIONS))
+        executions = max(1, min(math.ceil(window_s * 1e3 / max(ms, 1e-3)), _MAX_EXECUTIONS))
         warmup = 0 if ms > _SLOW_S * 1e3 else 1
         plan = compiled.plan(self._targets[side], seed, analyzed=True)
         task = replace(

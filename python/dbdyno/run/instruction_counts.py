@@ -19,7 +19,7 @@ from dbdyno.runtime.workspace.interruption import Interruption
 _STATEMENTS = 2000
 _WARMUP_STATEMENTS = 200
 
-_LONGEST_S = 900.0
+_TIMEOUT_S = 900.0
 
 
 def check_counting(compiled: CompiledCell) -> None:
@@ -45,11 +45,11 @@ def count_instructions(plan: TrialPlan, timed: TrialResult, interrupted: Interru
         out = Path(directory) / "callgrind.out"
         callgrind = ["valgrind", "--quiet", "--tool=callgrind", "--collect-atstart=no", f"--callgrind-out-file={out}"]
         statements = timed.work.statements / max(timed.completed, 1)
-        worker = Worker(counted_plan(plan, statements), _LONGEST_S, under=callgrind)
+        worker = Worker(counted_plan(plan, statements), _TIMEOUT_S, under=callgrind)
         with interrupted.forward_to(worker):
             results = [received.event for received in worker if isinstance(received.event, TrialResult)]
         if worker.timed_out:
-            raise WorkerFailed(f"counting instructions took longer than {_LONGEST_S:g} s", "timeout")
+            raise WorkerFailed(f"counting instructions took longer than {_TIMEOUT_S:g} s", "timeout")
         if not results:
             raise WorkerFailed("counting instructions failed without a result")
         return Counting(instructions=_total(out), accounting=results[0].accounting, work=results[0].work)

@@ -16,16 +16,16 @@ from dbdyno.run.provisioners import Provisioners
 USUAL_SLICE_S = 0.02
 
 # In seconds.
-_SHORTEST = 0.001
+_MIN_SLICE_S = 0.001
 
 # Largest share of the free memory or disk that the copies of all cells may take. If they displace each other from
 # memory, interleaving doesn't help.
-_MOST_OF_FREE = 0.5
+_MAX_SHARE_OF_FREE = 0.5
 
 
 def check_interleaving(compiled: CompiledCell, slice_s: float) -> None:
     """Raise InputError if a cell cannot be interleaved with others."""
-    if slice_s < _SHORTEST:
+    if slice_s < _MIN_SLICE_S:
         raise InputError(
             "--interleave", "a slice lasts a millisecond at least", f"`--interleave {USUAL_SLICE_S * 1e3:g}ms` is usual"
         )
@@ -50,7 +50,7 @@ def decide(compiled: Sequence[CompiledCell], provisioners: Provisioners) -> floa
     except DbdynoError:
         return None
     memory, disk = psutil.virtual_memory().available, psutil.disk_usage(str(provisioners.workspace.path)).free
-    return USUAL_SLICE_S if needed <= _MOST_OF_FREE * min(memory, disk) else None
+    return USUAL_SLICE_S if needed <= _MAX_SHARE_OF_FREE * min(memory, disk) else None
 
 
 def sync_differently(compiled: Sequence[CompiledCell], provisioners: Provisioners) -> list[CompiledCell]:

@@ -25,20 +25,20 @@ from dbdyno.runtime.workspace.interruption import Interruption
 _USUAL_SECONDS = 0.4
 # Largest share of a run's budget for one measurement; there are about ten.
 _SHARE_OF_BUDGET = 0.01
-_SHORTEST_SECONDS, _LONGEST_SECONDS = 0.001, 60.0
+_MIN_SECONDS, _MAX_SECONDS = 0.001, 60.0
 _VARIABLE = "DBDYNO_PROBE_SECONDS"
 
 _DEVICE_BYTES = 64 << 20
-_FEWEST_BYTES = 4 << 20
+_MIN_BYTES = 4 << 20
 _DEVICE_DEPTHS = (1, 4, 16)
 
 # The window of the worker's ceiling is at least this long, since other threads may hold the CPU for some milliseconds.
 # The warm-up is a share of it.
-_LEAST_CEILING_S = 0.01
+_MIN_CEILING_S = 0.01
 _WARMUP = 0.25
 
 # Upper limit in seconds for all device measurements; slow devices take long to write the file.
-_LONGEST_S = 600.0
+_TIMEOUT_S = 600.0
 
 
 def busy_seconds(times: Any) -> float:
@@ -80,13 +80,13 @@ def probe_seconds(budget_s: float | None = None) -> float:
     text = os.environ.get(_VARIABLE)
     if not text:
         share = _USUAL_SECONDS if budget_s is None else _SHARE_OF_BUDGET * budget_s
-        return max(min(_USUAL_SECONDS, share), _SHORTEST_SECONDS)
+        return max(min(_USUAL_SECONDS, share), _MIN_SECONDS)
     try:
         seconds = float(text)
     except ValueError:
         seconds = 0.0
-    if not _SHORTEST_SECONDS <= seconds <= _LONGEST_SECONDS:
-        problem = f"`{text}` is not a time from {_SHORTEST_SECONDS:g} to {_LONGEST_SECONDS:g} s"
+    if not _MIN_SECONDS <= seconds <= _MAX_SECONDS:
+        problem = f"`{text}` is not a time from {_MIN_SECONDS:g} to {_MAX_SECONDS:g} s"
         raise InputError(_VARIABLE, problem, f"give seconds, as {_USUAL_SECONDS:g}")
     return seconds
 
@@ -99,10 +99,10 @@ def device_facts(directory: Path, interrupted: Interruption, seconds: float) -> 
     task = DeviceTask(
         directory=str(directory),
         seconds=seconds,
-        bytes=max(_FEWEST_BYTES, round(_DEVICE_BYTES * min(1.0, seconds / _USUAL_SECONDS))),
+        bytes=max(_MIN_BYTES, round(_DEVICE_BYTES * min(1.0, seconds / _USUAL_SECONDS))),
         depths=_DEVICE_DEPTHS,
     )
-    facts = ask(WorkerPlan(task=task), Device, _LONGEST_S, interrupted).device
+    facts = ask(WorkerPlan(task=task), Device, _TIMEOUT_S, interrupted).device
     return facts.model_dump(mode="json") | {"probe_s": seconds}
 
 
@@ -115,7 +115,7 @@ def ceiling(compiled: CompiledCell, seconds: float, machines: LoadMachines | Non
     operation of the null engine, too. Think times are left out, because the ceiling is the rate that clients could
     reach. Raises TrialFailed.
     """
-    seconds = max(seconds, _LEAST_CEILING_S)
+    seconds = max(seconds, _MIN_CEILING_S)
     task = replace(
         compiled.task,
         transactions=[without_pauses(transaction) for transaction in compiled.task.transactions],
@@ -131,10 +131,10 @@ def ceiling(compiled: CompiledCell, seconds: float, machines: LoadMachines | Non
     )
     plan = WorkerPlan(task=task)
     if machines is None:
-        return _ceiling(Worker(plan, _LONGEST_S))
+        return _ceiling(Worker(plan, _TIMEOUT_S))
     machines.ready()
     # A single worker can start at any time.
-    each = [_ceiling(machines.worker(number, plan, _LONGEST_S, 0)) for number in range(len(machines))]
+    each = [_ceiling(machines.worker(number, plan, _TIMEOUT_S, 0)) for number in range(len(machines))]
     return min(each, key=lambda found: float(found.get("operations_per_s", 0.0)))
 
 

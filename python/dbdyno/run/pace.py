@@ -9,7 +9,7 @@ AROUND_S = 0.7
 """Assumed seconds of a trial outside window and warm-up, for the process and the copy of the data."""
 
 # Shorter windows mostly measure the start of a trial.
-_SHORTEST_WINDOW_S = 0.2
+_MIN_WINDOW_S = 0.2
 
 
 class Pace:
@@ -37,7 +37,7 @@ class Pace:
             return None
         left = self._rule.budget_s - (self._round_began - self._began)
         for_windows = left / max(self._rule.kept - rounds, 1) - self._around_s
-        return max(for_windows / self._cells, _SHORTEST_WINDOW_S)
+        return max(for_windows / self._cells, _MIN_WINDOW_S)
 
     def end_round(self, windows_s: float, load_s: float = 0.0) -> None:
         """Record the duration of a round.

@@ -35,7 +35,7 @@ from dbdyno.stats import Ratio, paired_ratio
 # Rounds of a timed change, and seconds of each window.
 _ROUNDS, _WINDOW_S = 6, 0.25
 # Maximum number of changes to report per statement.
-_MOST_REMEDIES = 2
+_MAX_REMEDIES = 2
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ class Tries:
         old_cells = statement_cells(self.experiment, self.old, list(wanted))
         notes: list[str] = []
         for number, candidate in enumerate(all_of):
-            open_ones = [name for name, statement in wanted.items() if len(statement.remedies) < _MOST_REMEDIES]
+            open_ones = [name for name, statement in wanted.items() if len(statement.remedies) < _MAX_REMEDIES]
             if not open_ones:
                 break
             if self.budget.is_spent:

@@ -25,7 +25,7 @@ from dbdyno.experiment.substitute import references
 from dbdyno.model.experiment.levels import Level
 from dbdyno.model.experiment.load import Open, Stop, Warmup
 from dbdyno.model.experiment.objective import QUANTILES, Objective
-from dbdyno.model.limits import HIGHEST_RATE
+from dbdyno.model.limits import MAX_RATE
 from dbdyno.model.plan.cell import CompiledCell, ResolvedCell
 from dbdyno.run.cell_designs import describe_cells
 from dbdyno.run.provisioners import Provisioners
@@ -36,12 +36,12 @@ from dbdyno.store import Store, TrialRecord
 BUDGET_S = 60.0
 """Seconds of a search if no budget is given."""
 
-LEAST_S = 1.0
+MIN_PROBE_S = 1.0
 """Minimum seconds of a search."""
 
 # Length of a window: shares of the budget, and a multiple of the response time's limit, so that queues settle.
-_OF_BUDGET, _MOST_OF_BUDGET, _TIMES_LIMIT = 1 / 40, 1 / 20, 30
-_SHORTEST_S, _SHORTEST_WARMUP_S, _WARMUP_TIMES_LIMIT = 0.5, 0.3, 10
+_OF_BUDGET, _MAX_OF_BUDGET, _TIMES_LIMIT = 1 / 40, 1 / 20, 30
+_MIN_WINDOW_S, _MIN_WARMUP_S, _WARMUP_TIMES_LIMIT = 0.5, 0.3, 10
 
 # Number of requests above the percentile that a window should have, at half the closed loop's throughput.
 _BEYOND = 2
@@ -96,7 +96,7 @@ def configurations(experiment: Experiment, cells: Sequence[ResolvedCell]) -> lis
 
 def closed_loop(experiment: Experiment, cell: ResolvedCell, slo: Slo, budget_s: float) -> CompiledCell:
     """Return the closed-loop cell that starts a search and measures the highest throughput."""
-    return _cell(experiment, cell, None, max(budget_s * _OF_BUDGET, _SHORTEST_S), _warmup_s(slo.objective, budget_s))
+    return _cell(experiment, cell, None, max(budget_s * _OF_BUDGET, _MIN_WINDOW_S), _warmup_s(slo.objective, budget_s))
 
 
 def offered(experiment: Experiment, cell: ResolvedCell, rate: float, window_s: float, warmup_s: float) -> CompiledCell:
@@ -126,14 +126,14 @@ def _cell(
 
 def _warmup_s(objective: Objective, budget_s: float) -> float:
     limit = _limit_s(objective)
-    return min(max(_SHORTEST_WARMUP_S, _WARMUP_TIMES_LIMIT * limit), budget_s * _OF_BUDGET)
+    return min(max(_MIN_WARMUP_S, _WARMUP_TIMES_LIMIT * limit), budget_s * _OF_BUDGET)
 
 
 def _window_s(objective: Objective, budget_s: float, capacity: float | None) -> float:
     beyond = min(1 - QUANTILES.get(clause.metric, 0.9) for clause in objective.clauses)
-    wanted = [_SHORTEST_S, budget_s * _OF_BUDGET, _TIMES_LIMIT * _limit_s(objective)]
+    wanted = [_MIN_WINDOW_S, budget_s * _OF_BUDGET, _TIMES_LIMIT * _limit_s(objective)]
     wanted += [] if capacity is None else [2 * _BEYOND / beyond / capacity]
-    return round(min(max(wanted), budget_s * _MOST_OF_BUDGET), 2)
+    return round(min(max(wanted), budget_s * _MAX_OF_BUDGET), 2)
 
 
 def _limit_s(objective: Objective) -> float:
@@ -238,7 +238,7 @@ class _ConfigurationSearch:
             return
         objective = self._slo.objective
         window_s, warmup_s = _window_s(objective, budget_s, capacity), _warmup_s(objective, budget_s)
-        search = Search(objective, capacity, HIGHEST_RATE, window_s)
+        search = Search(objective, capacity, MAX_RATE, window_s)
         spent: list[float] = []
         while not self._searcher._interrupted:
             each_s = sum(spent) / len(spent) if spent else window_s + warmup_s + _AROUND_S

@@ -22,13 +22,13 @@ from dbdyno.run.gate_baseline import Against, as_checked_out, on_side
 from dbdyno.run.growth import check_growth
 from dbdyno.run.instruction_counts import check_counting
 from dbdyno.run.interleaving import check_interleaving
-from dbdyno.run.rate_search import LEAST_S, Slo, closed_loop, configurations
+from dbdyno.run.rate_search import MIN_PROBE_S, Slo, closed_loop, configurations
 from dbdyno.runtime.cluster.address import ClusterAddress, read_cluster
 from dbdyno.runtime.process_limits import check_open_files, check_pipes, check_threads
 from dbdyno.stats import Stopping
 
 # Minimum rounds of a `dbdyno why`, whatever its budget; with fewer, the interval is useless.
-_LEAST_ROUNDS_OF_WHY = 4
+_MIN_ROUNDS_OF_WHY = 4
 
 # Rounds of the unchanged cell from which a tuning learns its plans, its settings and its bottleneck.
 _ROUNDS_BEFORE_TUNING = 2
@@ -82,7 +82,7 @@ class Request:
         maximum = options.max_rounds or max(usual.maximum, minimum)
         if minimum > maximum:
             raise InputError("--min-rounds", f"{minimum} is more than the {maximum} allowed", "raise `--max-rounds`")
-        kept = usual.kept if self.why is None else _LEAST_ROUNDS_OF_WHY
+        kept = usual.kept if self.why is None else _MIN_ROUNDS_OF_WHY
         budget_s = options.budget_s
         if budget_s is not None and options.try_indexes:
             # The rest is for the indexes.
@@ -193,10 +193,10 @@ def _of_slo(request: Request, slo: Slo, cells: Cells) -> Prepared:
     experiment = request.experiment
     found = configurations(experiment, cells.cells)
     each_s = slo.seconds(len(found)) / len(found)
-    if each_s < LEAST_S:
+    if each_s < MIN_PROBE_S:
         several = f"{len(found)} searches" if len(found) > 1 else "a search"
         problem = f"{slo.seconds(len(found)):g} s is too short for {several}"
-        raise InputError("--budget", problem, f"give at least {LEAST_S * len(found):g} s")
+        raise InputError("--budget", problem, f"give at least {MIN_PROBE_S * len(found):g} s")
     compiled = [closed_loop(experiment, cell, slo, each_s) for cell in found]
     _check_cells(request, compiled)
     made = Cells(tuple(cell.cell for cell in compiled), cells.excluded)

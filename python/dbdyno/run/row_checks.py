@@ -33,7 +33,7 @@ from dbdyno.runtime.worker import ask
 # Executions of a statement with parameters, each for other values.
 _EXECUTIONS = 5
 # Seconds for the executions of one statement.
-_LONGEST_S = 60.0
+_TIMEOUT_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ def read_rows(compiled: CompiledCell, seed: int, provisioners: Provisioners) -> 
             record=Record(rows=True, operations=False, io=False, waits=False, mutexes=False),
         )
         try:
-            read = ask(WorkerPlan(seed=seed, task=task), Rows, _LONGEST_S, provisioners.interrupted)
+            read = ask(WorkerPlan(seed=seed, task=task), Rows, _TIMEOUT_S, provisioners.interrupted)
         except SystemFailed as error:
             raise SystemFailed(f"the rows could not be read: {error}") from error
     return [execution for execution in read.executions if not execution.changed]

@@ -32,7 +32,7 @@ from dbdyno.run.provisioners import Provisioners, Ready
 from dbdyno.run.start_failures import StartFailures
 from dbdyno.run.tiers import with_tiers
 from dbdyno.run.trial import (
-    LONGEST_TRIAL_S,
+    MAX_TRIAL_S,
     Plan,
     Trial,
     Watcher,
@@ -336,7 +336,7 @@ def _measure_program(trial: Trial, interrupted: Interruption) -> None:
             compiled.task,
             padding=trial.padding,
             interrupted=interrupted,
-            longest_s=LONGEST_TRIAL_S,
+            longest_s=MAX_TRIAL_S,
             folder=folder,
         )
         trial.raw_result = trial.result.model_dump(mode="json")

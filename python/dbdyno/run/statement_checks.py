@@ -24,7 +24,7 @@ from dbdyno.runtime.worker import ask
 from dbdyno.runtime.workspace.templates import unkept
 
 # Seconds for opening a system and preparing all statements of a cell.
-_LONGEST_S = 600.0
+_TIMEOUT_S = 600.0
 
 # Loading more rows than this takes longer than opening a system.
 _MANY_ROWS = 100_000
@@ -251,7 +251,7 @@ def prepare_on(target: Mapping[str, Any], statements: Sequence[Statement], provi
         statements=statements,
         transactions=[Transaction(name="nothing", steps=[])],
     )
-    return ask(WorkerPlan(task=task), TrialResult, _LONGEST_S, provisioners.interrupted)
+    return ask(WorkerPlan(task=task), TrialResult, _TIMEOUT_S, provisioners.interrupted)
 
 
 def _each(error: InputError) -> dict[str, InputError]:

@@ -35,14 +35,14 @@ from dbdyno.stats import Stopping
 from dbdyno.store import TrialRecord
 
 # Seconds after which a trial without a time limit is stopped.
-LONGEST_TRIAL_S = 3600.0
+MAX_TRIAL_S = 3600.0
 
 # Seconds added to a trial's time limit: for opening, warming up, and a transaction that starts just before the end.
 # `DBDYNO_SERVER_TIMEOUT` sets another time.
 _SLACK_S = 120.0
 
 # The same if the run's budget is spent.
-_LEAST_SLACK_S = 10.0
+_MIN_SLACK_S = 10.0
 
 
 class Watcher:
@@ -330,10 +330,10 @@ def longest_s(task: TrialTask, left_s: float | None, windows: int = 1) -> float:
     """
     window = task.window.seconds
     if window is None:
-        return LONGEST_TRIAL_S
+        return MAX_TRIAL_S
     slack_s = server_timeout(_SLACK_S)
     if left_s is not None:
-        slack_s = min(slack_s, max(left_s, _LEAST_SLACK_S))
+        slack_s = min(slack_s, max(left_s, _MIN_SLACK_S))
     return float(window * windows + task.warmup.seconds + slack_s)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from dbdyno.analysis.why.cells import Why, base_cell
 from dbdyno.analysis.why.changes import CandidateChanges, UntestedResource, changes_of
-from dbdyno.analysis.why.fixes import MOST
+from dbdyno.analysis.why.fixes import MAX_FIXES
 from dbdyno.analysis.why.pilot import Assumed, Pilot, read_pilot
 from dbdyno.analysis.why.round_trip import round_trip_us
 from dbdyno.base.errors import InputError, RunInterrupted, SystemFailed
@@ -30,15 +30,15 @@ from dbdyno.run.runner import FRESH_WARMUP_S, measure
 from dbdyno.run.trial import Plan, Trial, Watcher
 
 # Seconds of the pilot, of a pilot with few arrivals, and of its warm-up.
-_PILOT_S, _LONGEST_PILOT_S, _PILOT_WARMUP_S = 1.0, 5.0, 0.2
+_PILOT_S, _MAX_PILOT_S, _PILOT_WARMUP_S = 1.0, 5.0, 0.2
 
 # Limits of a window in seconds, and the rounds that have to fit into the budget.
-_SHORTEST_S, _LONGEST_S, _ROUNDS = 0.2, 2.0, 5
+_MIN_WINDOW_S, _MAX_WINDOW_S, _ROUNDS = 0.2, 2.0, 5
 # Transactions per client that a window should have, if that keeps it short enough.
 _FEW = 20
 # Open loops: arrivals that a window should have for its 99th percentile, and its least length in seconds. In a shorter
 # window, more than 1% of the arrivals are still waiting at its end.
-_ARRIVALS, _SHORTEST_OPEN_S = 200, 1.0
+_ARRIVALS, _MIN_OPEN_S = 200, 1.0
 _WARMUP = 0.15
 # Seconds of a trial outside its window, with a prepared system.
 _WORKER_S = 0.4
@@ -85,7 +85,7 @@ def plan_why(experiment: Experiment, picked: Picked, options: RunOptions, seed: 
     planted = _planted()
     counted = engine.counted_calls(managed=engine.is_server and cell.system.host is None)
     arrival = cell.definition.load.arrival
-    pilot_s = _PILOT_S if arrival is None else min(max(_PILOT_S, _FEW / arrival.rate), _LONGEST_PILOT_S)
+    pilot_s = _PILOT_S if arrival is None else min(max(_PILOT_S, _FEW / arrival.rate), _MAX_PILOT_S)
     base = base_cell(experiment, cell, window_s=pilot_s, warmup_s=_PILOT_WARMUP_S, counted=counted, planted=planted)
     check_capacity(base)
     with (
@@ -101,8 +101,8 @@ def plan_why(experiment: Experiment, picked: Picked, options: RunOptions, seed: 
     # The unchanged cell is measured twice. Changes that don't affect the system share one.
     apart = [change for change in tried.changes if change.settings or change.processors or change.level == "flush free"]
     start_s = pilot.around_s + (FRESH_WARMUP_S if engine.is_server else 0.0)
-    enough_s = _FEW * pilot.time_us / 1e6 if arrival is None else max(_ARRIVALS / arrival.rate, _SHORTEST_OPEN_S)
-    cells, starts = (MOST + 2, MOST + 1) if options.tune else (len(tried.changes) + 2, 1 + len(apart))
+    enough_s = _FEW * pilot.time_us / 1e6 if arrival is None else max(_ARRIVALS / arrival.rate, _MIN_OPEN_S)
+    cells, starts = (MAX_FIXES + 2, MAX_FIXES + 1) if options.tune else (len(tried.changes) + 2, 1 + len(apart))
     window = _window(pilot, cells, starts, start_s=start_s, budget_s=budget_s, enough_s=enough_s)
     return Why(
         cell.id,
@@ -190,5 +190,5 @@ def _window(pilot: Pilot, cells: int, starts: int, *, start_s: float, budget_s: 
     """
     around = (starts * start_s + (cells - starts) * min(_WORKER_S, pilot.around_s)) / cells
     room = budget_s / (_ROUNDS * cells) - around
-    seconds = min(max(room / (1 + _WARMUP), enough_s, _SHORTEST_S), _LONGEST_S)
+    seconds = min(max(room / (1 + _WARMUP), enough_s, _MIN_WINDOW_S), _MAX_WINDOW_S)
     return round(seconds, 3)

@@ -4,7 +4,7 @@ import os
 import resource
 
 from dbdyno.base.errors import InputError, SystemFailed
-from dbdyno.model.limits import MOST_THREADS
+from dbdyno.model.limits import MAX_THREADS
 
 _MEGABYTE = 1 << 20
 
@@ -30,9 +30,9 @@ def check_address_space() -> None:
 
 def check_threads(clients: int, place: str) -> None:
     """Raise InputError if there are too many clients for the threads of one worker."""
-    if clients > MOST_THREADS:
+    if clients > MAX_THREADS:
         problem = f"{clients:,} clients of an embedded engine need as many threads"
-        raise InputError(place, problem, f"use at most {MOST_THREADS:,} clients")
+        raise InputError(place, problem, f"use at most {MAX_THREADS:,} clients")
 
 
 def check_open_files(clients: int, each: int, place: str) -> None:

@@ -19,7 +19,7 @@ from dbdyno.stats.sequential import APART_CONFIDENCE, SEQUENTIAL_CONFIDENCE, Sto
 from dbdyno.stats.stability import outliers, trend, two_levels
 from dbdyno.stats.verdicts import (
     MARGIN,
-    MOST_ROUNDS,
+    MAX_ROUNDS,
     Criteria,
     Decision,
     Verdict,
@@ -33,7 +33,7 @@ __all__ = [
     "APART_CONFIDENCE",
     "CONFIDENCE",
     "MARGIN",
-    "MOST_ROUNDS",
+    "MAX_ROUNDS",
     "SEQUENTIAL_CONFIDENCE",
     "Criteria",
     "Decision",

@@ -36,10 +36,10 @@ MAIN, SOME, LITTLE = 0.5, 0.05, 0.1
 
 #: Slowing a resource down hardly makes a load faster. An interval that extends below this value is mostly noise and
 #: doesn't show that a resource is irrelevant.
-_LEAST = -MAIN
+_MIN_INTERVAL_END = -MAIN
 
 # exp() of a larger number overflows a float.
-_GREATEST = 700.0
+_MAX_EXPONENT = 700.0
 
 # Slopes of two sizes agree if they differ by at most this share, or by at most this absolute amount.
 _RELATIVE_TOLERANCE, _ABSOLUTE_TOLERANCE = 0.25, 0.05
@@ -82,7 +82,7 @@ class Slope:
         """
         ends = interval_of(self.compared, confidence, noise, self._scale(base))
         if ends is not None and self.logs:
-            low, high = (math.expm1(min(end, _GREATEST)) / self.unit for end in ends)
+            low, high = (math.expm1(min(end, _MAX_EXPONENT)) / self.unit for end in ends)
             ends = low, high
         # The interval is centered on the mean of the pseudo-values, which has less bias than the reported slope. Widen
         # it if necessary so that it contains the slope.
@@ -164,7 +164,7 @@ def _pulls(blocks: Sequence[Sequence[tuple[float, float]]], *, of_logarithms: bo
     """Return the derivative of the slope with respect to the y of each size."""
     means = _means(blocks, of_logarithms=of_logarithms)
     below = sum(x * x for x, _ in means)
-    return [x * (1.0 if of_logarithms else math.exp(min(y, _GREATEST))) / below for x, y in means]
+    return [x * (1.0 if of_logarithms else math.exp(min(y, _MAX_EXPONENT))) / below for x, y in means]
 
 
 def _fits(blocks: Sequence[Sequence[tuple[float, float]]], *, of_logarithms: bool) -> list[float]:
@@ -183,7 +183,7 @@ def _fitted(blocks: Sequence[Sequence[tuple[float, float]]], *, of_logarithms: b
     """Return the least-squares slope through the means of each size."""
     above = below = 0.0
     for x, y in _means(blocks, of_logarithms=of_logarithms):
-        above += x * (y if of_logarithms else math.expm1(min(y, _GREATEST)))
+        above += x * (y if of_logarithms else math.expm1(min(y, _MAX_EXPONENT)))
         below += x * x
     return above / below
 
@@ -235,4 +235,4 @@ def verdict(ends: tuple[float, float] | None) -> Verdict:
 def verdict_of_slower(ends: tuple[float, float] | None) -> Verdict:
     """Return :func:`verdict` of an elasticity's interval, but inconclusive instead of "not" if it shows only noise."""
     said = verdict(ends)
-    return "inconclusive" if said == "not" and ends is not None and ends[0] < _LEAST else said
+    return "inconclusive" if said == "not" and ends is not None and ends[0] < _MIN_INTERVAL_END else said

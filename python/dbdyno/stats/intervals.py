@@ -19,7 +19,7 @@ CONFIDENCE = 0.95
 # A standard error of logarithms below this value is a rounding error of 0.
 _NO_SPREAD = 1e-13
 
-LEAST_FOR_CORRELATION = 10
+MIN_FOR_CORRELATION = 10
 """Least number of values from which a correlation between neighboring rounds is estimated."""
 
 ASSUMED_CORRELATION = 0.3
@@ -29,8 +29,8 @@ ASSUMED_CORRELATION = 0.3
 _ALLOWED = 0.75
 # Average of estimate plus allowance, in standard errors, if the true correlation is 0.
 _USUALLY_ALLOWED = 1.2
-_MOST_CORRELATED = 0.8
-_LEAST_ROUNDS = 4
+_MAX_CORRELATION = 0.8
+_MIN_ROUNDS = 4
 _CLOSE = 1e-3
 
 
@@ -285,7 +285,7 @@ def correlation(series: Sequence[Sequence[float]], independent: int = 1) -> floa
     0.3.
     """
     count = round(fmean(map(len, series)))
-    if count < _LEAST_ROUNDS or independent * count < LEAST_FOR_CORRELATION:
+    if count < _MIN_ROUNDS or independent * count < MIN_FOR_CORRELATION:
         return ASSUMED_CORRELATION
     apart = [[value - mean for value in values] for values in series for mean in (fmean(values),)]
     squares = sum(value * value for values in apart for value in values)
@@ -293,7 +293,7 @@ def correlation(series: Sequence[Sequence[float]], independent: int = 1) -> floa
         return 0.0
     seen = sum(here * after for values in apart for here, after in pairwise(values)) / squares
     seen += _ALLOWED * (count - 2) / (count * math.sqrt(count - 1)) / math.sqrt(independent)
-    low, high = 0.0, _MOST_CORRELATED
+    low, high = 0.0, _MAX_CORRELATION
     if seen <= _expected(low, count):
         return low
     while high - low > _CLOSE:
@@ -330,7 +330,7 @@ def more_error(correlated: float, count: int) -> float:
 
 def usual_allowance(count: int) -> float:
     """Return the average factor by which :func:`ratio_of` widens the standard error of independent rounds."""
-    unknown = count < LEAST_FOR_CORRELATION
+    unknown = count < MIN_FOR_CORRELATION
     return more_error(ASSUMED_CORRELATION if unknown else _USUALLY_ALLOWED / math.sqrt(count), count)
 
 

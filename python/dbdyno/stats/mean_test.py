@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 # Minimum number of differences for the test.
-FEWEST = 5
+MIN_DIFFERENCES = 5
 
 
 def p_value(differences: Sequence[float]) -> float | None:
@@ -19,7 +19,7 @@ def p_value(differences: Sequence[float]) -> float | None:
     correlation into account in tests of the mean", Journal of Climate 8).
     """
     count = len(differences)
-    if count < FEWEST:
+    if count < MIN_DIFFERENCES:
         return None
     from scipy.stats import t
 

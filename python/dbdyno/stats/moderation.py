@@ -20,7 +20,7 @@ from statistics import fmean, median, variance
 
 from dbdyno.stats.intervals import Noise, correlation
 
-LEAST_CELLS = 3
+MIN_CELLS = 3
 """With fewer cells, a difference can't be attributed to one of them."""
 
 # Iterations for a table with missing values; a complete table needs two.
@@ -33,7 +33,7 @@ def noise_of(cells: Sequence[Mapping[int, float]]) -> Noise | None:
     Ignores rounds with fewer than three cells, and cells with fewer than two such rounds.
     """
     table = _table(cells)
-    if len(table) < LEAST_CELLS:
+    if len(table) < MIN_CELLS:
         return None
     residuals = _residuals(table, [1.0] * len(table))
     squares = [_square(own) for own in residuals]
@@ -42,7 +42,7 @@ def noise_of(cells: Sequence[Mapping[int, float]]) -> Noise | None:
     if middle > 0:
         residuals = _residuals(table, [1 / (square + middle) for square in squares])
     found = [(square, len(own) - 1) for own in residuals if (square := _square(own)) > 0]
-    if len(found) < LEAST_CELLS:
+    if len(found) < MIN_CELLS:
         return None
     square, freedom = _common(found)
     return Noise(math.sqrt(square), freedom, correlation(residuals, len(residuals) - 1))
@@ -55,7 +55,7 @@ def _square(residuals: Sequence[float]) -> float:
 def _table(cells: Sequence[Mapping[int, float]]) -> list[dict[int, float]]:
     """Return the values by cell and round, without rounds of too few cells and cells of too few rounds."""
     counts = Counter(at for values in cells for at in values)
-    rounds = sorted(at for at, count in counts.items() if count >= LEAST_CELLS)
+    rounds = sorted(at for at, count in counts.items() if count >= MIN_CELLS)
     table = ({at: values[at] for at in rounds if at in values} for values in cells)
     return [own for own in table if len(own) > 1]
 

@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.float64]
 
-LEAST_LEVELS = 4
+MIN_LEVELS = 4
 """With fewer levels than this, the three parameters fit any data, so the fit can't be tested."""
 
-LEAST_BLOCKS = 3
+MIN_BLOCKS = 3
 """Least number of rounds. With two, the t quantile of a 95 % interval is 12.7."""
 
 _DRAWS = 4999
 # Maximum number of iterations, and the change of a logarithm at which the fit has converged.
 _STEPS, _SETTLED = 100, 1e-12
 # Lower bound for the time of one client, relative to the shortest measured time.
-_LEAST_TIME = 1e-6
+_MIN_TIME = 1e-6
 # A deviation of logarithms below this value is a rounding error of 0.
 _NO_SPREAD = 1e-13
 
@@ -104,14 +104,14 @@ def fit(
     """Fit the law to log rates. ``logs``: for each round, the log rate of each level.
 
     ``least``: for each level, a lower bound for the standard error of its mean. Raises NoSpreadError for identical
-    rounds, and ValueError for fewer than :data:`LEAST_LEVELS` levels or :data:`LEAST_BLOCKS` rounds.
+    rounds, and ValueError for fewer than :data:`MIN_LEVELS` levels or :data:`MIN_BLOCKS` rounds.
     """
     import numpy as np
 
     clients, values = np.asarray(levels, float), np.asarray(logs, float)
     blocks = len(values)
-    if len(clients) < LEAST_LEVELS or blocks < LEAST_BLOCKS:
-        raise ValueError(f"a fit needs {LEAST_LEVELS} levels and {LEAST_BLOCKS} blocks")
+    if len(clients) < MIN_LEVELS or blocks < MIN_BLOCKS:
+        raise ValueError(f"a fit needs {MIN_LEVELS} levels and {MIN_BLOCKS} blocks")
     means = values.mean(axis=0)
     # Each round's contribution to the error of the means: they sum to 0, and their squares sum to the variance.
     apart = (values - means) / math.sqrt(blocks * (blocks - 1))
@@ -166,7 +166,7 @@ def _bounded(clients: Numbers, means: Numbers) -> tuple[float, float, float]:
     parts = _parts(clients)
     # The first step minimizes the relative errors of 1/X, which are close to the errors of logarithms.
     took, wanted = np.exp(-logs), np.ones_like(logs)
-    least = np.array([_LEAST_TIME * float(took.min()), 0.0, 0.0])
+    least = np.array([_MIN_TIME * float(took.min()), 0.0, 0.0])
     for _ in range(_STEPS):
         found = least + nnls(parts / took[:, None], wanted - parts @ least / took)[0]
         before, took = took, parts @ found

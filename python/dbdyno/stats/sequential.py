@@ -36,7 +36,7 @@ least 95 %.
 
 
 # Seconds by which the rounds that an interval needs may always exceed the budget.
-_LEAST_OVERRUN_S = 20.0
+_MIN_OVERRUN_S = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class Stopping:
         """
         if self.budget_s is None:
             return False
-        allowed_s = max(self.budget_s, _LEAST_OVERRUN_S) if self.overrun_s is None else self.overrun_s
+        allowed_s = max(self.budget_s, _MIN_OVERRUN_S) if self.overrun_s is None else self.overrun_s
         return passed_s + round_s > self.budget_s + (0.0 if rounds >= self.kept else allowed_s)
 
     def enough(self, intervals: Sequence[Ratio | Interval | None]) -> bool:

@@ -65,7 +65,7 @@ def two_levels(values: Sequence[float]) -> tuple[float, float] | None:
 # Significance level of a trend, and the least number of intervals from which a window's noise is estimated.
 _TREND_LEVEL = 0.002
 _TREND_INTERVALS = 8
-_SHORTEST_WINDOW = 6
+_MIN_WINDOW = 6
 
 
 def trend(windows: Sequence[Sequence[float]], cuts: Sequence[float] = (), least: float = 0.05) -> float | None:
@@ -79,7 +79,7 @@ def trend(windows: Sequence[Sequence[float]], cuts: Sequence[float] = (), least:
     """
     both = zip(windows, cuts or [0.0] * len(windows), strict=True)
     telling = [
-        (window, cut) for window, cut in both if len(window) >= _SHORTEST_WINDOW and min(map(fmean, _ends(window))) > 0
+        (window, cut) for window, cut in both if len(window) >= _MIN_WINDOW and min(map(fmean, _ends(window))) > 0
     ]
     if not telling:
         return None

@@ -18,7 +18,7 @@ MARGIN = 0.02
 POWER = 0.8
 """The power with which the smallest detectable difference is detected."""
 
-MOST_ROUNDS = 1000
+MAX_ROUNDS = 1000
 """Advice never asks for more rounds than this."""
 
 
@@ -117,6 +117,6 @@ def more_rounds(ratio: Ratio, margin: float = MARGIN) -> int | None:
         equivalent = max(below(within) - below(-within), 0.0)
         return equivalent + below(-reach) + 1 - below(reach) >= POWER
 
-    counts = range(count + 1, MOST_ROUNDS + 1)
+    counts = range(count + 1, MAX_ROUNDS + 1)
     found = bisect_left(counts, True, key=is_settled)
     return found + 1 if found < len(counts) else None

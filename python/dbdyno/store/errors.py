@@ -45,7 +45,7 @@ _OF_CONNECTING = (
     (("too many clients", "remaining connection slots"), "53300"),
 )
 
-_LONGEST = 200
+_MAX_LENGTH = 200
 
 _USUAL = "check that the store exists and is accessible, or give another one with --store"
 
@@ -74,7 +74,7 @@ def unreadable(url: URL, error: Exception, whose: str = "") -> StoreError:
 
     ``whose``: a prefix that names the run, such as ``run 20260314-k7wd: ``.
     """
-    words = mask_passwords(shortened(" ".join(str(error).split()) or type(error).__name__, _LONGEST), url)
+    words = mask_passwords(shortened(" ".join(str(error).split()) or type(error).__name__, _MAX_LENGTH), url)
     if isinstance(error, LookupError):
         words = f"{words} is missing"
     return StoreError(

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from dbdyno.analysis.bottleneck.server import diagnose_server
-from dbdyno.analysis.bottleneck.waits import FEWEST, WaitSamples, known_waits, meaning_of, share_of
+from dbdyno.analysis.bottleneck.waits import MIN_SAMPLES, WaitSamples, known_waits, meaning_of, share_of
 from dbdyno.engines.server.installations import Installation, find_installations
 from dbdyno.engines.server.server import Server, start_server
 from directories import server_directory
@@ -84,14 +84,14 @@ def test_a_cause_is_named_where_the_lower_end_of_its_interval_allows_it() -> Non
     )
 
 
-@pytest.mark.parametrize("looks", [1, FEWEST - 1])
+@pytest.mark.parametrize("looks", [1, MIN_SAMPLES - 1])
 def test_of_few_looks_nothing_is_said(looks: int) -> None:
     found = bottleneck_of(trial({"IO:WALSync": looks * 10}, looks=looks))
     assert found["resource"] == "unclear"
     assert f"({looks} samples, too few for a conclusion)" in found["evidence"]
     # Enough looks, and too few sightings of the one client: nine of ten.
-    assert bottleneck_of(trial({"IO:WALSync": 9}, looks=FEWEST), clients=1)["resource"] != "disk flush"
-    assert bottleneck_of(trial({"IO:WALSync": 10}, looks=FEWEST), clients=1)["resource"] == "disk flush"
+    assert bottleneck_of(trial({"IO:WALSync": 9}, looks=MIN_SAMPLES), clients=1)["resource"] != "disk flush"
+    assert bottleneck_of(trial({"IO:WALSync": 10}, looks=MIN_SAMPLES), clients=1)["resource"] == "disk flush"
 
 
 def test_more_sessions_than_clients_are_not_the_clients() -> None:
@@ -319,7 +319,7 @@ def test_the_interval_holds_whatever_sessions_have_to_do_with_one_another(
 
 def test_causes_are_named_by_an_end_that_holds_for_every_number_of_looks() -> None:
     """Where all sessions wait together: of so many looks, how often a share of a quarter seems to be more."""
-    for looks in range(FEWEST, 200):
+    for looks in range(MIN_SAMPLES, 200):
         wrong = sum(
             comb(looks, seen) * 0.25**seen * 0.75 ** (looks - seen)
             for seen in range(looks + 1)

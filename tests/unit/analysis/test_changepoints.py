@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from dbdyno.analysis.history import changepoints, evidence
-from dbdyno.analysis.history.changepoints import FALSE_ALARMS, FEWEST, LIFE, ODDS, STRETCH, find_change_points
-from dbdyno.analysis.history.evidence import LEAST, Noise, log_odds
+from dbdyno.analysis.history.changepoints import FALSE_ALARMS, LIFE, MIN_VALUES, ODDS, STRETCH, find_change_points
+from dbdyno.analysis.history.evidence import MIN_SEGMENT, Noise, log_odds
 from dbdyno.analysis.measured.comparisons import RunNoise
 from simulated_noise import between_runs, lingering, most
 
@@ -129,11 +129,11 @@ def test_a_long_series_has_each_of_its_changes() -> None:
 
 
 def test_a_change_without_noise_is_certain() -> None:
-    for count, at in ((FEWEST, LEAST), (19, 4), (40, 20)):
+    for count, at in ((MIN_VALUES, MIN_SEGMENT), (19, 4), (40, 20)):
         values = [10.0] * at + [11.0] * (count - at)
         (found,) = find_change_points(values)
         assert found.index == at
-        assert found.seen == max(at + LEAST, FEWEST) - 1
+        assert found.seen == max(at + MIN_SEGMENT, MIN_VALUES) - 1
         assert found.odds > ODDS * (found.seen + 1)
 
 
@@ -201,7 +201,7 @@ def test_the_odds_are_those_of_the_regression() -> None:
     nothing, change, alone = sides.sum(axis=1)
     expected = np.log(change / ((nothing + alone) / 2))
     expected -= evidence.SHORT / (count - at)
-    assert log_odds(values, Noise.unknown(), 0.0)[at - LEAST] == pytest.approx(expected, abs=1e-6)
+    assert log_odds(values, Noise.unknown(), 0.0)[at - MIN_SEGMENT] == pytest.approx(expected, abs=1e-6)
 
 
 values_of_a_series = st.lists(st.floats(-1e9, 1e9).map(lambda each: round(each, 3)), max_size=30)
@@ -215,12 +215,12 @@ def test_any_series_gives_changes_that_part_it(values: list[float]) -> None:
     bounds = [0, *(each.index for each in found), len(values)]
     assert bounds == sorted(bounds)
     if found:
-        assert min(after - before for before, after in pairwise(bounds)) >= LEAST
-    assert all(each.index + LEAST <= each.seen + 1 <= len(values) for each in found)
+        assert min(after - before for before, after in pairwise(bounds)) >= MIN_SEGMENT
+    assert all(each.index + MIN_SEGMENT <= each.seen + 1 <= len(values) for each in found)
 
 
 @settings(max_examples=60, deadline=None)
-@given(values_of_a_series.filter(lambda values: len(values) < FEWEST))
+@given(values_of_a_series.filter(lambda values: len(values) < MIN_VALUES))
 def test_a_series_too_short_for_two_stretches_has_no_change(values: list[float]) -> None:
     assert find_change_points(values) == []
 
@@ -245,7 +245,7 @@ def test_a_long_series_is_searched_in_short_stretches(monkeypatch: pytest.Monkey
     values = rng.normal(size=4000)
     values[2900:] += 3
     found = find_change_points(values.tolist())
-    assert len(found) == 1 and abs(found[0].index - 2900) <= LEAST
+    assert len(found) == 1 and abs(found[0].index - 2900) <= MIN_SEGMENT
     # Most runs look like those before, and nothing is searched after them.
     assert max(longest) <= 2 * STRETCH and len(longest) < len(values) / 3
     assert find_change_points(values[: found[0].seen + 1].tolist()) == found

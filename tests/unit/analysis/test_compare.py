@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dbdyno.analysis.bottleneck.common import SHORTEST_S
+from dbdyno.analysis.bottleneck.common import MIN_WINDOW_S
 from dbdyno.analysis.compare import Compared, Side
 from dbdyno.analysis.compare import compare as compare_with_noise
 from dbdyno.analysis.document import build_document
@@ -152,7 +152,7 @@ def test_a_gate_judges_the_time_that_clients_did_not_wait_for_a_cpu() -> None:
 
 def test_short_windows_are_said_not_to_show_disturbances() -> None:
     a, b = document("r1", {"1": STEADY}), document("r2", {"1": STEADY})
-    said = f"windows under {SHORTEST_S:g} s do not show"
+    said = f"windows under {MIN_WINDOW_S:g} s do not show"
     assert not any(said in each for each in compare(Side(a), Side(b)).weaker)
     b.cells[0].rounds[0].elapsed_s = 0.1
     assert any(said in each for each in compare(Side(a), Side(b)).weaker)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbdyno.analysis.indexes import LEAST_GAIN, Measured, choose, idle_indexes, is_decided, speedup, verdict_of
+from dbdyno.analysis.indexes import MIN_GAIN, Measured, choose, idle_indexes, is_decided, speedup, verdict_of
 
 TIMES = {"a": 100.0, "b": 10.0, "c": 1.0}
 
@@ -97,7 +97,7 @@ def test_a_verdict_needs_an_interval() -> None:
     ratio = speedup([[10.0, 1.0], [11.0, 1.1], [9.0, 0.9]])
     assert ratio is not None
     assert ratio.mean == pytest.approx(10.0)
-    assert LEAST_GAIN < 10
+    assert MIN_GAIN < 10
 
 
 def _index(name: str, *columns: str, unique: bool = False, partial: bool = False) -> dict[str, object]:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from dbdyno.engines.sqlite.targets import trial_target
 from dbdyno.experiment.compile.generators import Columns
-from dbdyno.model.limits import HIGHEST_RATE, LONGEST_TEXT, MOST_CLIENTS
+from dbdyno.model.limits import MAX_CLIENTS, MAX_RATE, MAX_TEXT_LENGTH
 from dbdyno.model.plan.cell import CompiledCell
 from experiment_files import compiled, plan_schema, small, steps, task_json
 
@@ -113,7 +113,7 @@ whole = st.integers(-(2**62), 2**62)
 leaves = st.one_of(
     whole.map(str),
     st.tuples(whole, whole).map(lambda pair: f"{{ uniform = [{min(pair)}, {max(pair)}] }}"),
-    st.integers(0, LONGEST_TEXT).map(lambda length: f"{{ text = {length} }}"),
+    st.integers(0, MAX_TEXT_LENGTH).map(lambda length: f"{{ text = {length} }}"),
     st.sampled_from(["{ uuid = 'v4' }", "{ now = 'text' }", "{ key = 'user.name' }", "{ row_of = 'user' }", "false"]),
     st.lists(whole, min_size=1, max_size=3).map(lambda values: f"{{ pick = {values} }}"),
 )
@@ -140,8 +140,8 @@ def test_whatever_generators_are_nested_the_plan_is_valid(toml: str, seed: int) 
 
 
 @given(
-    clients=st.integers(1, MOST_CLIENTS),
-    rate=st.floats(0.001, HIGHEST_RATE),
+    clients=st.integers(1, MAX_CLIENTS),
+    rate=st.floats(0.001, MAX_RATE),
     seconds=st.floats(0.001, 1e6),
     attempts=st.integers(1, 100),
 )

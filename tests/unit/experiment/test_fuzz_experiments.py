@@ -24,13 +24,13 @@ from dbdyno.experiment.design import make_cells
 from dbdyno.experiment.document import parse
 
 # Larger files take longer and have no other keys.
-_MOST_BYTES = 6_000
+_MAX_BYTES = 6_000
 _NAMES = (("experiments", ""), ("experiment", ""), ("experiment", "templates"))
 SOURCES = [
     (path, path.read_text(encoding="utf-8"))
     for parts in _NAMES
     for path in sorted(package_path(*parts, "").glob("*.toml"))
-    if path.stat().st_size < _MOST_BYTES
+    if path.stat().st_size < _MAX_BYTES
 ]
 
 SYSTEMS: list[list[str]] = [[], [], ["postgresql:"], ["mysql:"], ["duckdb:"], ["mongodb:"]]

@@ -140,14 +140,14 @@ def _settling(choices: Sequence[Choice], cells: Sequence[Cell], command: Sequenc
     wanted = rounds + max(known, default=_FIRST_ROUNDS - rounds)
     lengths = [fmean(seconds) for cell in cells if (seconds := _seconds(cell))]
     seconds_s = sum(lengths) * wanted
-    if seconds_s > _LONGEST_S:
-        return f"settling it would take more than {_LONGEST}"
+    if seconds_s > _MAX_SUGGESTED_S:
+        return f"settling it would take more than {_MAX_SUGGESTED}"
     took = f"about {duration(seconds_s)}: " if lengths else ""
     return took + (f"`{_again(command, wanted, seconds_s)}`" if command else f"{wanted} rounds")
 
 
 # Don't suggest longer measurements.
-_LONGEST_S, _LONGEST = 3600.0, "an hour"
+_MAX_SUGGESTED_S, _MAX_SUGGESTED = 3600.0, "an hour"
 # Options that set the length of a measurement or the output files.
 _ENDS = frozenset({"--rounds", "--budget", "--target", "--min-rounds", "--max-rounds"})
 _OUTPUTS = frozenset({"--report", "--json", "--csv", "--markdown", "--parquet", "--openmetrics"})

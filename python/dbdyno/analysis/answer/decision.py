@@ -33,7 +33,7 @@ _SLOW_MS = 1000.0
 # Kinds of findings that a reader must know before the results.
 _URGENT = ("backlog full", "durability contradicted", "lost updates", "unsettled", "two levels")
 _MESSAGE = 60
-_MOST_NAMES = 4
+_MAX_NAMES = 4
 _PAIR = 2
 _FEW_LOADS = 4
 
@@ -94,7 +94,7 @@ def describe_leaders(ranking: Ranking, systems: Mapping[str, str]) -> list[str]:
         values = [(configuration.name, _value(configuration.cells[load], metric)) for configuration in ranked]
         unit = _unit(ranked[0], load, metric)
         by_name = dict(values)
-        others = [f"{name} {value}" for name, value in values if name != best.name][:_MOST_NAMES]
+        others = [f"{name} {value}" for name, value in values if name != best.name][:_MAX_NAMES]
         where = _where([each[0] for each in group], len(groups) > 1, systems)
         if len(ranked) == _PAIR and not rivals and 1 < len(group) <= _FEW_LOADS:
             ratios = [
@@ -104,7 +104,7 @@ def describe_leaders(ranking: Ranking, systems: Mapping[str, str]) -> list[str]:
         if len(ranked) == _PAIR:
             text = _two(ranking, ranked, load, best=best, rivals=rivals, values=by_name, metric=metric)
         elif len(rivals) == len(ranked) - 1:
-            figures = ", ".join(f"{name} {value}" for name, value in values[:_MOST_NAMES])
+            figures = ", ".join(f"{name} {value}" for name, value in values[:_MAX_NAMES])
             text = f"No measurable difference{_of(metric)}: {figures}{unit}"
         elif rivals:
             close = listed([rival.name for rival in rivals])
@@ -129,7 +129,7 @@ def _shortest_p99(ranking: Ranking) -> list[str]:
     if name == best.name or any(min(own) <= max(rounds[name]) for each, own in rounds.items() if each != name):
         return []
     others = [f"{each} {_value(cell, ANSWERS)}" for each, cell in cells.items() if each != name]
-    return [f"{name} has the shortest p99: {_value(cells[name], ANSWERS)}, {', '.join(others[:_MOST_NAMES])}."]
+    return [f"{name} has the shortest p99: {_value(cells[name], ANSWERS)}, {', '.join(others[:_MAX_NAMES])}."]
 
 
 def _result(each: tuple[Levels, list[Configuration], Configuration, list[Configuration], str]) -> object:
@@ -275,8 +275,8 @@ def _served(ranking: Ranking, systems: Mapping[str, str]) -> list[str]:
     lost = [f"{name} only {figure((cell.throughput.mean or 0.0) / unit_seconds(cell))}/s" for name, cell in behind]
     kept = [name for name, cell in cells if keeps_up(cell)]
     if not kept:
-        return [f"None serves {where}: {listed(lost, _MOST_NAMES)}."]
-    return [f"{listed(kept, _MOST_NAMES)} serve{'s' if len(kept) == 1 else ''} {where}; {'; '.join(lost)}."]
+        return [f"None serves {where}: {listed(lost, _MAX_NAMES)}."]
+    return [f"{listed(kept, _MAX_NAMES)} serve{'s' if len(kept) == 1 else ''} {where}; {'; '.join(lost)}."]
 
 
 def _apart(ranking: Ranking) -> list[str]:
@@ -285,7 +285,7 @@ def _apart(ranking: Ranking) -> list[str]:
     apart = [configuration for configuration in others if configuration.not_ranked]
     said = []
     if apart:
-        names = listed([configuration.name for configuration in apart], _MOST_NAMES)
+        names = listed([configuration.name for configuration in apart], _MAX_NAMES)
         verb = "is" if len(apart) == 1 else "are"
         reasons = "; ".join(dict.fromkeys(configuration.not_ranked for configuration in apart))
         said.append(f"{names} did different work and {verb} not ranked: {reasons}.")

@@ -19,7 +19,7 @@ AS_IT_IS = "as it is"
 
 # With at least this many levels, `all but X` is shorter than the list of names.
 _ALL_BUT_ONE = 3
-LONGEST_NAME = 24
+MAX_NAME_LENGTH = 24
 """Maximum length of a configuration's name in characters."""
 
 Levels = tuple[tuple[str, Any], ...]
@@ -133,17 +133,19 @@ def configuration_names(
     first = combinations[0]
     several = len({value for levels in combinations for name, value in levels if name == SYSTEM}) > 1
     made = [_candidates(levels, first, systems, alone, several) for levels in combinations]
-    if len(first) == 1 and any(len(options[0]) > LONGEST_NAME for options in made):
+    if len(first) == 1 and any(len(options[0]) > MAX_NAME_LENGTH for options in made):
         # Write all levels of one factor in the same form.
         made = [options[1:] for options in made]
     shared = Counter(options[0] for options in made)
     names: list[str] = []
     for place, options in enumerate(made):
         fitting = (
-            option for option in options if len(option) <= LONGEST_NAME and option not in names and shared[option] <= 1
+            option
+            for option in options
+            if len(option) <= MAX_NAME_LENGTH and option not in names and shared[option] <= 1
         )
         number = f" #{place + 1}"
-        names.append(next(fitting, options[0][: LONGEST_NAME - len(number) - 1].rstrip() + "…" + number))
+        names.append(next(fitting, options[0][: MAX_NAME_LENGTH - len(number) - 1].rstrip() + "…" + number))
     return names
 
 

@@ -13,7 +13,7 @@ from dbdyno.model.events.trial import TrialResult
 Bottleneck = dict[str, str]
 
 # Maximum length of a displayed statement.
-_LONGEST = 80
+_MAX_SQL_LENGTH = 80
 
 CLIENT = "client"
 """The name of the bottleneck if the load generator itself is the limit."""
@@ -42,7 +42,7 @@ _STOLEN = 0.05
 _TOO_SHORT_S = 0.01
 
 # Seconds. The kernel reports idle time in units of 10 ms, so the use by other programs is unknown for shorter windows.
-SHORTEST_S = 0.2
+MIN_WINDOW_S = 0.2
 
 
 def bottleneck(resource: str, evidence: str, advice: str) -> Bottleneck:
@@ -111,7 +111,7 @@ def lock_holder_name(result: TrialResult) -> str:
     if holder.samples < WAITING * result.lock_holders.samples:
         return ""
     named = f"process {holder.pid}" if holder.pid else "a process of another namespace or machine"
-    return named + (f" ({shortened(holder.command, _LONGEST)})" if holder.command else "")
+    return named + (f" ({shortened(holder.command, _MAX_SQL_LENGTH)})" if holder.command else "")
 
 
 def offered_load(shares: Mapping[str, float], result: TrialResult) -> Bottleneck | None:
@@ -153,7 +153,7 @@ def cheaper(result: TrialResult, statements: Mapping[str, str] | None) -> str:
     if not scanning:
         return "cheaper statements"
     more = f" and {len(scanning) - 1} more" if len(scanning) > 1 else ""
-    return f"cheaper statements, or an index for `{shortened(' '.join(scanning[0].split()), _LONGEST)}`{more}"
+    return f"cheaper statements, or an index for `{shortened(' '.join(scanning[0].split()), _MAX_SQL_LENGTH)}`{more}"
 
 
 def cpu_quota(result: TrialResult, clients: int, waiting: float) -> Bottleneck | None:
@@ -190,7 +190,7 @@ def disturbed_machine(cpu: CpuShare, own: float, elapsed: float, delayed: float,
     which they or their server were ready but had no CPU. ``delayed`` is exact, so it is also valid for short windows,
     unless clients and server may compete with each other (``crowded``).
     """
-    known = elapsed >= SHORTEST_S
+    known = elapsed >= MIN_WINDOW_S
     other = max(cpu.machine_percent / 100 - own, 0.0) if known else 0.0
     stolen = cpu.steal_percent / 100 if known else 0.0
     taken = other >= _TAKEN or stolen > _STOLEN if known else not crowded

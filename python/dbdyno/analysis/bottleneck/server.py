@@ -48,7 +48,7 @@ from dbdyno.analysis.bottleneck.common import (
     unclear,
 )
 from dbdyno.analysis.bottleneck.tiers import busiest_tier, full_threads, full_tier, perhaps_one_thread, tier_cpu_words
-from dbdyno.analysis.bottleneck.waits import FEWEST, Share, WaitSamples
+from dbdyno.analysis.bottleneck.waits import MIN_SAMPLES, Share, WaitSamples
 from dbdyno.analysis.bottleneck.waits.advice import advice, named, without_flush
 from dbdyno.engines import engine_of_product
 from dbdyno.engines.server.facts import Server
@@ -156,7 +156,7 @@ def _connecting(result: TrialResult, total: float) -> Bottleneck | None:
 
 def _wait(sampled: WaitSamples | None, server: Server) -> tuple[float, Bottleneck] | None:
     """Return the largest wait of the clients with its share of their time, if there are enough samples."""
-    if sampled is None or sampled.samples < FEWEST:
+    if sampled is None or sampled.samples < MIN_SAMPLES:
         return None
     bottlenecks = _by_bottleneck(sampled, server)
     if not bottlenecks:
@@ -165,7 +165,7 @@ def _wait(sampled: WaitSamples | None, server: Server) -> tuple[float, Bottlenec
     waits = bottlenecks[largest]
     share = sampled.share(waits)
     rivals = [sampled.count(sampled.working()), *(sampled.seen[name] for name in sampled.unknown())]
-    if sampled.count(waits) < FEWEST or share.low < WAITING or sampled.count(waits) < max(rivals):
+    if sampled.count(waits) < MIN_SAMPLES or share.low < WAITING or sampled.count(waits) < max(rivals):
         return None
     meaning = sampled.meanings[max(waits, key=lambda name: sampled.seen[name])]
     text = f"{share.text} of all clients' time went into waiting: {sampled.largest(waits)}"
@@ -196,7 +196,7 @@ def _held_for(sampled: WaitSamples, waits: list[str], server: Server) -> tuple[s
     """
     others = [name for name in sampled.seen if name not in waits]
     total = sampled.count(others)
-    if total < FEWEST:
+    if total < MIN_SAMPLES:
         return "", ""
     shares = {name: sampled.seen[name] / total for name in others}
     sessions = ", ".join(
@@ -242,7 +242,7 @@ def _round_trip(text: str, client: float, server: float, sampled: WaitSamples | 
 
     Otherwise the server may have waited for a resource that dbdyno doesn't sample.
     """
-    if sampled is None or sampled.samples < FEWEST:
+    if sampled is None or sampled.samples < MIN_SAMPLES:
         return None
     away, rest = sampled.away(), max(1 - client - server, 0.0)
     # A server does some work before its session reports it: that time is not spent on messages.
@@ -269,5 +269,5 @@ def _shares(client: float, server: float | None, cores: int, sampled: WaitSample
         largest = next(iter(bottlenecks))
         gain = 1 / max(1 - sampled.share(bottlenecks[largest]).mean, 0.01)
         text += f"; at most {gain:.3g} times as fast without {largest}"
-    few = ", too few for a conclusion" if sampled.samples < FEWEST else ""
+    few = ", too few for a conclusion" if sampled.samples < MIN_SAMPLES else ""
     return f"{text} ({sampled.samples:,} samples{few})"

@@ -16,7 +16,7 @@ from dbdyno.store import RunRecord, Store
 from dbdyno.store.same_machine import same_machine
 
 # Maximum number of `why` runs to search; older ones are outdated.
-_MOST = 20
+_MAX_WHY_RUNS = 20
 
 
 def add_proofs(document: Document, run: RunRecord, store: Store) -> None:
@@ -33,7 +33,7 @@ def add_proofs(document: Document, run: RunRecord, store: Store) -> None:
 
 
 def _add(left: dict[str, Cell], run: RunRecord, store: Store) -> None:
-    for run_record in islice(store.why_runs(run.experiment), _MOST):
+    for run_record in islice(store.why_runs(run.experiment), _MAX_WHY_RUNS):
         cell = left.get(text(run_record.options, "cell") or "")
         if cell is None or run_record.status not in ("done", "interrupted") or not _is_same(run_record, run, cell):
             continue

@@ -15,10 +15,10 @@ from dbdyno.model.result.cell import Cell, Round
 from dbdyno.model.result.shape import Finding
 
 # Maximum number of cells to list.
-_MOST_CELLS = 5
+_MAX_CELLS = 5
 
 # Maximum number of error codes to list.
-_MOST_CODES = 4
+_MAX_CODES = 4
 
 
 def failures(cells: Sequence[Cell]) -> list[Finding]:
@@ -46,16 +46,16 @@ def _failed(kind: str, message: str, hit: list[tuple[Cell, int, int]], codes: Co
     hit.sort(key=lambda each: -each[1] / each[2])
     what = f"transactions failed ({kind})" + (f': "{message}"' if message else "")
     if len(codes) > 1:
-        most = [f"{times:,} of {code}" for code, times in codes.most_common(_MOST_CODES)]
-        rest = sum(codes.values()) - sum(times for _, times in codes.most_common(_MOST_CODES))
+        most = [f"{times:,} of {code}" for code, times in codes.most_common(_MAX_CODES)]
+        rest = sum(codes.values()) - sum(times for _, times in codes.most_common(_MAX_CODES))
         what += f"; by code {', '.join(most)}" + (f" and {rest:,} of others" if rest else "")
     what += "; they do not count towards throughput"
     if len(hit) == 1:
         text = f"{hit[0][1]:,} of {hit[0][2]:,} {what}.{_how_long(hit[0][0])}"
     else:
         parts = [f"{times:,} of {issued:,} ({percent(times / issued)}) at {cell.id}" for cell, times, issued in hit]
-        more = [f"and {len(parts) - _MOST_CELLS:,} more"] if len(parts) > _MOST_CELLS else []
-        text = f"In {len(hit):,} cells {what}: {'; '.join([*parts[:_MOST_CELLS], *more])}."
+        more = [f"and {len(parts) - _MAX_CELLS:,} more"] if len(parts) > _MAX_CELLS else []
+        text = f"In {len(hit):,} cells {what}: {'; '.join([*parts[:_MAX_CELLS], *more])}."
     shares = {cell.id: {"failed": times, "issued": issued} for cell, times, issued in hit}
     return failed_transactions.found(text, shares, {"kind": kind, "by_cell": shares, "codes": dict(codes)})
 

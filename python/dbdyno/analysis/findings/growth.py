@@ -69,7 +69,7 @@ def cache_of(cell: Cell, material: Material) -> tuple[float, str] | None:
 # stays there at all larger sizes. A judgment: smaller losses are normal effects of layouts and caches.
 _FALLEN = 0.8
 # Device calls per insert that are named as the cause: at least this many, and this many times those before the fall.
-_FEWEST_CALLS = 0.01
+_MIN_CALLS = 0.01
 _MORE_CALLS = 1.25
 
 
@@ -133,7 +133,7 @@ def _what_limits(before: Cell, end: Cell) -> str:
     clauses = []
     for word in ("reads", "writes", "flushes"):
         first, last = device_calls(before, word), device_calls(end, word)
-        if first is not None and last is not None and last >= _FEWEST_CALLS and last > _MORE_CALLS * first:
+        if first is not None and last is not None and last >= _MIN_CALLS and last > _MORE_CALLS * first:
             clauses.append(f"{last:.2g} {word} ({first:.2g} before)")
     words = f" At the largest size, an insert causes {', '.join(clauses)} on the device." if clauses else ""
     if end.bottleneck is not None:

@@ -77,8 +77,8 @@ def prefix_scan(material: Material) -> list[Finding]:
 
 # Ignore statements that take a smaller share of their transactions' time or less time, and very small databases.
 _COSTLY = 0.05
-_SHORTEST_MS = 0.2
-_SMALLEST_BYTES = 65_536
+_MIN_MEAN_MS = 0.2
+_MIN_BYTES = 65_536
 # Ratios are rounded to integers from here on.
 _INTEGERS_FROM = 100
 
@@ -166,10 +166,10 @@ def is_costly(cell: Cell, statement: CellStatement) -> bool:
     """Whether a statement takes so long, and so much of its transactions' time, that an index could matter."""
     time = mean_time(cell, statement)
     size = number(cell.system.catalog, "data_bytes")
-    if time is None or (size is not None and size < _SMALLEST_BYTES):
+    if time is None or (size is not None and size < _MIN_BYTES):
         return False
     mean, share = time
-    return mean >= _SHORTEST_MS and (share is None or share >= _COSTLY)
+    return mean >= _MIN_MEAN_MS and (share is None or share >= _COSTLY)
 
 
 def mean_time(cell: Cell, statement: CellStatement) -> tuple[float, float | None] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dbdyno.analysis.bottleneck.common import SHORTEST_S
+from dbdyno.analysis.bottleneck.common import MIN_WINDOW_S
 from dbdyno.analysis.findings.rule import Material, finding
 from dbdyno.analysis.measured.metrics import done, is_open_loop
 from dbdyno.analysis.measured.rounds import Measure
@@ -64,7 +64,7 @@ def disturbed(material: Material) -> list[Finding]:
         for round_ in done(cell):
             cpu = round_.cpu_percent
             trials += 1
-            if cpu.machine is None or cpu.client is None or (round_.elapsed_s or 0.0) < SHORTEST_S:
+            if cpu.machine is None or cpu.client is None or (round_.elapsed_s or 0.0) < MIN_WINDOW_S:
                 continue
             stolen.append((cpu.steal or 0.0) / 100)
             # The CPU time of a user's server on this machine is unknown, and it is not another program.

@@ -25,8 +25,8 @@ from dbdyno.model.result.shape import Finding
 
 # Noise alone rarely puts all rounds of one plan above all rounds of another by this factor.
 _FAR_APART = 1.2
-_LONGEST_STEP = 80
-_MOST_ROUNDS = 8
+_MAX_STEP_LENGTH = 80
+_MAX_ROUNDS = 8
 
 
 @dataclass
@@ -87,7 +87,7 @@ def _first_apart(plans: Sequence[list[str]]) -> list[str]:
 
 
 def _step(line: str) -> str:
-    return shortened(line.strip().removeprefix("->").strip(), _LONGEST_STEP)
+    return shortened(line.strip().removeprefix("->").strip(), _MAX_STEP_LENGTH)
 
 
 def _value(round_: Round, metric: str) -> float | None:
@@ -104,7 +104,7 @@ def _value_words(value: float, metric: str, cell: Cell) -> str:
 
 
 def _rounds(numbers: Sequence[int]) -> str:
-    if len(numbers) > _MOST_ROUNDS:
+    if len(numbers) > _MAX_ROUNDS:
         return f"{len(numbers)} rounds"
     return f"round {numbers[0]}" if len(numbers) == 1 else f"rounds {all_of([str(number) for number in numbers])}"
 
@@ -115,7 +115,7 @@ _FAR = 100.0
 # Mean numbers of rows are rounded to integers from here on.
 _INTEGERS_FROM = 10
 _SOME_ROWS = 1000.0
-_LONGEST_STEP = 80
+_MAX_STEP_LENGTH = 80
 
 
 @finding(
@@ -280,7 +280,7 @@ def _expectation(estimate: RowEstimate, on: Conditions | None) -> str:
     """Return a clause with the expected and the actual rows; an expectation below one row counts as one."""
     expected = f"{max(estimate.expected, 1.0):,.0f}"
     rows = "row" if expected == "1" else "rows"
-    step = f"`{shortened(estimate.step, _LONGEST_STEP)}`"
+    step = f"`{shortened(estimate.step, _MAX_STEP_LENGTH)}`"
     of = step if on is None else f"{on.table} ({step})"
     often = f" each of {estimate.executions:,.0f} times" if estimate.executions > 1 else ""
     least = "at least " if estimate.at_least else ""

@@ -16,7 +16,7 @@ from dbdyno.engines.string_rules import CaseRule, Column
 from dbdyno.model.result.cell import Cell, CellStatement
 from dbdyno.model.result.reading import objects
 
-_LONGEST = 90
+_MAX_SQL_LENGTH = 90
 
 # A statement, and the cell it was run in.
 StatementInCell = tuple[Cell, CellStatement]
@@ -108,4 +108,4 @@ def shown(statement: CellStatement) -> str:
     text = " ".join(statement.sql.split())
     for value in statement.values:
         text = text.replace("?", "'" + str(value) + "'" if isinstance(value, str) else str(value), 1)
-    return shortened(text, _LONGEST)
+    return shortened(text, _MAX_SQL_LENGTH)

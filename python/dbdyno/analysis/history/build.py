@@ -9,7 +9,7 @@ from itertools import pairwise
 from statistics import fmean
 from typing import Literal
 
-from dbdyno.analysis.history.changepoints import FALSE_ALARMS, FEWEST, LIFE, ODDS, ChangePoint, find_change_points
+from dbdyno.analysis.history.changepoints import FALSE_ALARMS, LIFE, MIN_VALUES, ODDS, ChangePoint, find_change_points
 from dbdyno.analysis.history.document import CellHistory, Change, Changed, History, LeftOut, Nearby, Point, Series
 from dbdyno.analysis.history.facts import differences
 from dbdyno.analysis.history.identity import Machines, Parts, differing
@@ -22,7 +22,7 @@ from dbdyno.analysis.noise import stored_noise
 from dbdyno.base.errors import InputError
 from dbdyno.base.text import first_of
 
-_SMALLEST_VALUE = 1e-12
+_MIN_VALUE = 1e-12
 """Smallest value whose logarithm is used; smaller ones, such as 0, are replaced by it."""
 
 _REASONS = {
@@ -97,7 +97,7 @@ def build_history(
         "false_alarms": FALSE_ALARMS,
         "life": LIFE,
         "odds": ODDS,
-        "fewest": FEWEST,
+        "fewest": MIN_VALUES,
         "runs": len(shown),
         "first": shown[0].started if shown else None,
         "last": shown[-1].started if shown else None,
@@ -229,7 +229,7 @@ def _series(source: _OpenSeries, metric: Metric, cell: str, stored: StoredRuns) 
     hidden = sum(not run.run.shown for run in source.runs)
     shown = hidden < len(values)
     # Changes and noise are relative, so compare logarithms.
-    logs = [math.log(max(value, _SMALLEST_VALUE)) for value in values]
+    logs = [math.log(max(value, _MIN_VALUE)) for value in values]
     # The stored noise is the noise of throughput.
     noise = stored_noise(stored.noise, source.runs[-1].run.host) if metric.name == "throughput" else None
     found = find_change_points(logs, metric.resolution, noise.least if noise else 0.0) if shown else []
@@ -254,7 +254,7 @@ def _series(source: _OpenSeries, metric: Metric, cell: str, stored: StoredRuns) 
         "not_comparable": source.not_comparable if begins else [],
         "changed": differ(source.before, source.runs[0].run) if begins and source.before is not None else [],
         "points": [run.point for run in source.runs[hidden:]],
-        "enough": len(values) >= FEWEST,
+        "enough": len(values) >= MIN_VALUES,
         "changes": changes,
     }
 

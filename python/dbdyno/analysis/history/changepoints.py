@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dbdyno.analysis.history.evidence import LEAST, Noise, log_odds
+from dbdyno.analysis.history.evidence import MIN_SEGMENT, Noise, log_odds
 
 LIFE = 100
 """Runs of a series for which the false alarms are stated."""
@@ -33,10 +33,10 @@ FALSE_ALARMS = 0.05
 ODDS = 1.0
 """Odds per run of the series above which a change is marked: 40 to 1 after 40 runs."""
 
-FEWEST = 2 * LEAST
+MIN_VALUES = 2 * MIN_SEGMENT
 """Smallest number of runs in which changes are searched."""
 
-_GREATEST = 700.0
+_MAX_EXPONENT = 700.0
 
 STRETCH = 200
 """A stretch twice as long is shortened to this many values. The values that are cut off still count for the noise.
@@ -74,8 +74,8 @@ def find_change_points(values: Sequence[float], resolution: float = 0.0, deviati
     """Return the change points of a series in order. Additional values only add further change points.
 
     ``resolution``: difference up to which values count as equal, in their unit; ``deviation``: known lower limit of the
-    standard deviation of runs. The result is empty for fewer than :data:`FEWEST` values. Raises ``ValueError`` for a
-    value that is not finite.
+    standard deviation of runs. The result is empty for fewer than :data:`MIN_VALUES` values. Raises ``ValueError`` for
+    a value that is not finite.
     """
     series = np.asarray(values, dtype=np.float64)
     if not np.isfinite(series).all():
@@ -88,13 +88,13 @@ def find_change_points(values: Sequence[float], resolution: float = 0.0, deviati
         end += 1
         if end - start > 2 * STRETCH:
             known, start = known.after(series[start : start + STRETCH], resolution), start + STRETCH
-        if end - start < FEWEST or (end - begun >= SCREENED and different[end - 1 - begun] < _DIFFERENT):
+        if end - start < MIN_VALUES or (end - begun >= SCREENED and different[end - 1 - begun] < _DIFFERENT):
             continue
         odds = log_odds(series[start:end], known, resolution, deviation)
         best = int(np.argmax(odds))
         if odds[best] > math.log(ODDS * end):
-            index = start + LEAST + best
-            found.append(ChangePoint(index, end - 1, math.exp(min(float(odds[best]), _GREATEST))))
+            index = start + MIN_SEGMENT + best
+            found.append(ChangePoint(index, end - 1, math.exp(min(float(odds[best]), _MAX_EXPONENT))))
             known, start = known.after(series[start:index], resolution), index
             different, begun = _differences(series[start:], resolution), start
     return found

@@ -40,7 +40,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-LEAST = 3
+MIN_SEGMENT = 3
 """Minimum number of runs on either side of a change. Two adjacent outliers are too common: if 5% of runs are outliers,
 two of a hundred runs are adjacent outliers in every fifth series."""
 
@@ -103,15 +103,15 @@ class Noise:
 
 
 def log_odds(values: _Floats, known: Noise, resolution: float, deviation: float = 0.0) -> _Floats:
-    """Return the logarithm of the odds of a step, for each split with :data:`LEAST` values or more on either side.
+    """Return the logarithm of the odds of a step, for each split with at least :data:`MIN_SEGMENT` values per side.
 
-    The first is the split before ``values[LEAST]``. ``known``: the noise of previous stretches; ``resolution``:
+    The first is the split before ``values[MIN_SEGMENT]``. ``known``: the noise of previous stretches; ``resolution``:
     difference up to which values count as equal, in their unit; ``deviation``: known lower limit of the standard
     deviation of runs. If all values are equal, all log odds are minus infinity.
     """
     part = _Whitened(values, resolution)
     x, n = part.values, len(values)
-    places = np.arange(LEAST, n - LEAST + 1)
+    places = np.arange(MIN_SEGMENT, n - MIN_SEGMENT + 1)
     if np.ptp(x) == 0:
         return np.full(len(places), -np.inf)
     freedom = known.freedom + part.freedom

@@ -47,7 +47,7 @@ _SAME_ROWS = 0.005
 _FAILING = 0.01
 # If a larger share of transactions fails, or all fail for a larger share of the window, the throughput of the
 # successful ones does not measure speed.
-_MOST = 0.5
+_MAX_FAILED = 0.5
 _NOTHING_ELSE = 0.1
 # A side was disturbed if its clients waited for a CPU for longer than they make each other wait plus _QUEUED, or for
 # longer than the other side's clients plus _APART. Both are shares of the clients' time.
@@ -338,7 +338,7 @@ def hardly_any(a: Cell | Comparable, b: Cell | Comparable) -> list[str]:
     lost = max(a.lost, b.lost)
     if lost > _NOTHING_ELSE:
         return [f"{FAILED}: none succeeded for {lost * 100:.0f} % of the window"]
-    if max(of_a, of_b) > _MOST:
+    if max(of_a, of_b) > _MAX_FAILED:
         return [f"{FAILED}: {of_a * 100:.3g} % against {of_b * 100:.3g} %, more than half"]
     return []
 

@@ -19,13 +19,13 @@ from dbdyno.model.result.reading import mean, ratio
 POWER_SAFE = "power-safe"
 
 # With fewer commits, a single checkpoint or a file's first sync is a large part of the count.
-_FEWEST = 20
+_MIN_COMMITS = 20
 
 # Failed transactions sync too but are not commits. Rounds with a larger share of failures are left out.
 _FAILED = 0.01
 
 # A commit waits for a sync that it may share with one commit of each other client. Require only half of these syncs.
-_LEAST = 0.5
+_MIN_SYNCS = 0.5
 
 # Deferred work per transaction that is worth reporting: bytes, and pages or versions.
 _BYTES = 10.0
@@ -102,14 +102,14 @@ class _Counted:
             found.append(f"{flushes} for {self.flushed_commits:,.0f} commits{f' ({own})' if own else ''}")
         each_us = ratio(self.sync_s * 1e6, self.syncs) if self.seen_by == "files" else None
         none_us = min(_SWALLOWED * (quickest_us or 0.0), _NO_SYNC_US)
-        if each_us is not None and each_us < none_us and self.commits >= _FEWEST:
+        if each_us is not None and each_us < none_us and self.commits >= _MIN_COMMITS:
             quickest = f"the fastest sync of the idle device took {rough(quickest_us or 0.0)} µs"
             found.append(f"a sync took {rough(each_us)} µs, but {quickest}")
         return "; ".join(found)
 
     @staticmethod
     def _lacks(syncs: float, commits: float, most_per_sync: float) -> bool:
-        return commits >= _FEWEST and syncs < _LEAST * commits / most_per_sync
+        return commits >= _MIN_COMMITS and syncs < _MIN_SYNCS * commits / most_per_sync
 
 
 _COUNTED_BY = {"files": "its files received", "server": "the server counted"}

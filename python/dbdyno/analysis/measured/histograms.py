@@ -29,7 +29,7 @@ _NINE_BYTE_WORDS = 0x10
 _KNOWN = 1.01
 
 # One hour, as in the worker: longer times count as one hour.
-_LONGEST_NS = 3_600_000_000_000
+_MAX_NS = 3_600_000_000_000
 
 
 def no_latency() -> Latency:
@@ -162,9 +162,9 @@ class Histogram:
 
 def encode_ns(values: Iterable[int]) -> str:
     """Encode times in nanoseconds as a histogram with the worker's format and bounds."""
-    histogram = HdrHistogram(1, _LONGEST_NS, 3)
+    histogram = HdrHistogram(1, _MAX_NS, 3)
     for value in values:
-        histogram.record_value(min(max(value, 1), _LONGEST_NS))
+        histogram.record_value(min(max(value, 1), _MAX_NS))
     return str(histogram.encode().decode("ascii"))
 
 

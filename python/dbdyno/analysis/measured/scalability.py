@@ -22,12 +22,12 @@ from dbdyno.model.result.scalability import CurvePoint, IntervalEstimate, Peak, 
 from dbdyno.stats import Rates, decide, paired_rates
 from dbdyno.stats.moderation import noise_of
 from dbdyno.stats.rates import own_errors, own_values
-from dbdyno.stats.scalability import LEAST_BLOCKS, LEAST_LEVELS, Estimate, NoSpreadError, fit
+from dbdyno.stats.scalability import MIN_BLOCKS, MIN_LEVELS, Estimate, NoSpreadError, fit
 from dbdyno.stats.scalability import Scalability as Fit
 
 # Minimum ratio of the largest to the smallest number of clients. Over a smaller range the curve hardly bends, and
 # extrapolating it is a guess.
-_LEAST_RANGE = 4
+_MIN_RANGE = 4
 # With a larger share of failed transactions, the throughput of the successful ones does not fit the model.
 _FAILING = 0.01
 # Significant deviations contradict the model if the largest one exceeds this share. With enough rounds every model
@@ -99,24 +99,24 @@ def _check_cells(factor: str, others: Sequence[str], group: Sequence[Cell], numb
     if others:
         why = f"{factor} sets more than the number of clients: {', '.join(others)}"
         raise _Refused(why, "use a separate factor for each")
-    if len(group) < LEAST_LEVELS:
+    if len(group) < MIN_LEVELS:
         _few(factor, len(group))
     for why, advice in _doubts(factor, group):
         raise _Refused(why, advice)
     known = [number for number in numbers.values() if number is not None]
-    if len(set(known)) < LEAST_LEVELS:
+    if len(set(known)) < MIN_LEVELS:
         _few(factor, len(set(known)))
     if len(set(known)) < len(known):
         raise _Refused(f"several levels of {factor} have the same number of clients")
-    if max(known) < _LEAST_RANGE * min(known):
+    if max(known) < _MIN_RANGE * min(known):
         range_of = max(known) / min(known)
-        why = f"the largest number of clients is {range_of:.2g} times the smallest; it must be {_LEAST_RANGE} times"
+        why = f"the largest number of clients is {range_of:.2g} times the smallest; it must be {_MIN_RANGE} times"
         raise _Refused(why, f"use levels of {factor} that are further apart, each twice the one before")
 
 
 def _few(factor: str, levels: int) -> None:
-    why = f"{levels} numbers of clients were measured, but the model has {LEAST_LEVELS - 1} parameters"
-    raise _Refused(why, f"use at least {LEAST_LEVELS} levels of {factor}, preferably 6")
+    why = f"{levels} numbers of clients were measured, but the model has {MIN_LEVELS - 1} parameters"
+    raise _Refused(why, f"use at least {MIN_LEVELS} levels of {factor}, preferably 6")
 
 
 def _doubts(factor: str, group: Sequence[Cell]) -> Iterator[tuple[str, str]]:
@@ -158,9 +158,9 @@ def _fails(cell: Cell) -> str:
 def _curve(factor: str, known: Sequence[tuple[int, Cell]], confidence: float) -> ScalabilityCurve:
     rates = [rates_by_block(cell) for _, cell in known]
     common = sorted(set.intersection(*(set(each) for each in rates)))
-    if len(common) < LEAST_BLOCKS:
+    if len(common) < MIN_BLOCKS:
         why = f"only {len(common)} rounds have a result at all levels of {factor}"
-        raise _Refused(why, f"run at least {LEAST_BLOCKS} rounds, preferably 5 or more")
+        raise _Refused(why, f"run at least {MIN_BLOCKS} rounds, preferably 5 or more")
     chosen = [{block: each[block] for block in common} for each in rates]
     logs = [list(in_block) for in_block in zip(*(own_values(each).values() for each in chosen), strict=True)]
     try:

@@ -24,7 +24,7 @@ _MISS, _MISS_SD = 10e-6, 200e-6
 _CPU_SD = 100e-6
 # Minimum base time of an insert, as a share of the shortest measured time. Overestimated reads could otherwise account
 # for all of the time, and the predicted rate without reads would be unlimited.
-_LEAST = 0.01
+_MIN_BASE_TIME = 0.01
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def fit(samples: Sequence[Sample], read_s: float, write_s: float, *, page_s: flo
     seconds = np.array([one.seconds - read_s * one.use.device_reads for one in samples])
     measured = np.array([one.seconds for one in samples])
     priors = [(_MISS, _MISS_SD), (page_s, _PAGE_SD), (write_s, write_s)]
-    least = [_LEAST * min(one.seconds for one in samples if one.series == name) for name in names]
+    least = [_MIN_BASE_TIME * min(one.seconds for one in samples if one.series == name) for name in names]
     found = _least_squares(
         names, samples, uses, wanted=seconds, deviations=measured * _NOISE, priors=priors, least=least
     )

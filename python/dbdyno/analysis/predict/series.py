@@ -22,7 +22,7 @@ from dbdyno.model.result.reading import count, mean, number, objects, text
 # Fill of leaves if the engine doesn't report it: the limit of splits in the middle (Yao, 1978), and the fill that
 # nbtree leaves at the right edge.
 _USUAL_FILL = {True: 0.69, False: 0.9}
-_FEWEST_SIZES = 2
+_MIN_SIZES = 2
 # Logged page images per insert by which sizes must differ to determine the size of an image in the log.
 _IMAGE_DIFFERENCE = 0.1
 
@@ -141,7 +141,7 @@ def _series(calibration: Calibration, name: str, factor: str, cells: Sequence[Ce
     keys = NewKeys.of(calibration.tasks.get(last.id))
     engine = engine_of_product(product)
     lacking = {
-        "at least two sizes are needed": len(cells) < _FEWEST_SIZES,
+        "at least two sizes are needed": len(cells) < _MIN_SIZES,
         "the kind of the inserted keys is unknown": not keys.kind,
         "each transaction must be one statement that inserts one row": not all(map(_is_an_insert, cells)),
         "the size of the index was not measured": stored is None,

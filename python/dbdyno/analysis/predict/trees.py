@@ -21,7 +21,7 @@ _WINDOW_SHARE = 50
 # Maximum bytes of a key and a pointer in an inner page. Inner pages of a table don't contain its rows.
 _KEY = 64
 # Maximum rows of a simulated tree; larger ones are scaled down.
-_MOST_ROWS = 3_000_000
+_MAX_ROWS = 3_000_000
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def _setting(series: KeySeries, at: Place, *, by_log: bool = False) -> dict[str,
             "sizes": [rows],
             "window": window,
             "seed": 1,
-            "scale": {"by": "inserts", "most": _MOST_ROWS},
+            "scale": {"by": "inserts", "most": _MAX_ROWS},
         },
     }
 

@@ -22,7 +22,7 @@ from dbdyno.stats.intervals import t_quantile
 
 Verdict = Literal["holds", "violated", "undecided"]
 
-LEAST_WINDOWS = 3
+MIN_WINDOWS = 3
 """Windows that a decision needs."""
 
 KEEPS_UP = Clause("skipped", OVERLOADED)
@@ -113,7 +113,7 @@ def decide(objective: Objective, windows: Sequence[Window], most: int = 0) -> De
     # A window without a successful request, for example without a connection, needs no further windows.
     if any(window.failed and not window.ok for window in windows):
         return Decision("violated")
-    if len(windows) < LEAST_WINDOWS:
+    if len(windows) < MIN_WINDOWS:
         return Decision("undecided", promising=True)
     found = [_decide(clause, windows, most) for clause in (*objective.clauses, KEEPS_UP)]
     verdicts = [decision.verdict for decision in found]

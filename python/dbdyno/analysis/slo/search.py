@@ -13,7 +13,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from dbdyno.analysis.slo.decide import LEAST_WINDOWS, Verdict, Window, decide, excess
+from dbdyno.analysis.slo.decide import MIN_WINDOWS, Verdict, Window, decide, excess
 from dbdyno.model.experiment.objective import QUANTILES, Objective
 
 # The first rate and the first steps, as shares of the closed loop's throughput and of the rate before.
@@ -23,26 +23,26 @@ _FIRST, _UP, _DOWN = 0.7, 1.25, 0.5
 _LADDER_FROM, _LADDER_UP = 10.0, 2.0
 
 # Below this share of the closed loop's throughput requests don't queue, so a violated objective cannot be met.
-_LOWEST = 1 / 64
+_MIN_RATE_SHARE = 1 / 64
 
 # The approach ends at the first ratio of the bracket's ends, and the search at the second ratio of the interval's ends.
 _NEAR, _NARROW = 1.15, 1.05
 
 # Maximum number of windows that decide about one rate.
-_MOST_WINDOWS = 8
+_MAX_WINDOWS = 8
 
 # Windows at the highest rate that holds, measured at the end to include disturbances that were absent before.
 _AGAIN = 4
 
 # Maximum logarithm of metric / limit that is used to interpolate between two rates.
-_MOST_EXCESS = 1.0
+_MAX_EXCESS = 1.0
 
 # Steps away from a rate that stays undecided: each squares the ratio, up to this factor.
-_STEPS, _LARGEST_STEP = 6, 1.6
+_STEPS, _MAX_STEP = 6, 1.6
 
 # The first rate to decide about is outside the bracket by this value over the root of the requests beyond the
 # percentile.
-_BESIDE, _LEAST_BESIDE, _MOST_BESIDE = 0.5, 1.1, 2.0
+_BESIDE, _MIN_BESIDE, _MAX_BESIDE = 0.5, 1.1, 2.0
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Search:
         self._objective = objective
         self._first = _LADDER_FROM if capacity is None else _FIRST * capacity
         self._up = _LADDER_UP if capacity is None else _UP
-        self._lowest = _LOWEST * (_LADDER_FROM if capacity is None else capacity)
+        self._lowest = _MIN_RATE_SHARE * (_LADDER_FROM if capacity is None else capacity)
         self._highest = highest
         self.rates: dict[float, Rate] = {}
         # The ends of the bracket to confirm after the approach.
@@ -110,7 +110,7 @@ class Search:
         if left <= 0 and self.rates:
             return None
         if self._ends is None:
-            rate = self._approach() if left > 2 * LEAST_WINDOWS or not self.rates else None
+            rate = self._approach() if left > 2 * MIN_WINDOWS or not self.rates else None
             if rate is not None:
                 return Probe(rate, False)
             self._ends = self._bracket()
@@ -190,7 +190,7 @@ class Search:
         begun = [rate for rate in undecided if self._is_open(rate)]
         if begun:
             return begun[0]
-        if left < LEAST_WINDOWS:
+        if left < MIN_WINDOWS:
             return None
         gaps = [(found.low, undecided[0]), (undecided[-1], found.high)] if undecided else [(found.low, found.high)]
         low, high = max(gaps, key=lambda gap: gap[1] / gap[0])
@@ -200,19 +200,19 @@ class Search:
         """Return the factors between an undecided rate and the rates to try next."""
         found = [self._beside(rate)]
         while len(found) < _STEPS:
-            found.append(found[-1] * min(found[-1], _LARGEST_STEP))
+            found.append(found[-1] * min(found[-1], _MAX_STEP))
         return found
 
     def _beside(self, rate: float) -> float:
         """Return the ratio of two rates that windows can probably distinguish."""
         beyond = min(1 - QUANTILES.get(clause.metric, 0.9) for clause in self._objective.clauses)
         found = 1 + _BESIDE / math.sqrt(rate * self._window_s * beyond)
-        return min(max(found, _LEAST_BESIDE), _MOST_BESIDE)
+        return min(max(found, _MIN_BESIDE), _MAX_BESIDE)
 
     def _is_open(self, rate: float) -> bool:
         """Whether further windows may decide about a rate."""
         at = self.rates.get(rate)
-        return at is None or decide(self._objective, at.fresh, _MOST_WINDOWS).promising
+        return at is None or decide(self._objective, at.fresh, _MAX_WINDOWS).promising
 
 
 def bounds_of(verdicts: dict[float, Verdict]) -> Bounds:
@@ -229,8 +229,8 @@ def estimate(
 
     Above its capacity, a system's times can be arbitrarily long, so the excess is capped.
     """
-    below = min(max(excess(objective, at_low), -_MOST_EXCESS), -1e-9)
-    above = max(min(excess(objective, at_high), _MOST_EXCESS), 1e-9)
+    below = min(max(excess(objective, at_low), -_MAX_EXCESS), -1e-9)
+    above = max(min(excess(objective, at_high), _MAX_EXCESS), 1e-9)
     return float(math.exp(math.log(low) + math.log(high / low) * -below / (above - below)))
 
 

@@ -19,7 +19,7 @@ from dbdyno.model.plan.steps import Pause, Think, flat
 _LITTLE = 0.02
 
 # A resource counts as used from this number of calls per transaction.
-_FEWEST = 1e-4
+_MIN_CALLS = 1e-4
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def _reason_to_skip(resource: Resource, pilot: Pilot) -> UntestedResource | None
     calls = pilot.calls.get(resource)
     if calls is None:
         return None
-    if calls.each < _FEWEST:
+    if calls.each < _MIN_CALLS:
         return UntestedResource(resource, "not used", 0.0)
     share = pilot.share(resource)
     # All other clients may wait for the client that makes the call.

@@ -38,7 +38,7 @@ from dbdyno.stats.intervals import Noise
 _FixedCell = tuple[Cell, Fix | None]
 
 #: Smallest relative gain at which a fix counts as helpful.
-LEAST = 0.05
+MIN_GAIN = 0.05
 
 # Differences in changed rows up to this share, or up to this number of standard errors, are chance: not every update
 # finds its row.
@@ -130,9 +130,9 @@ def verdict_of(ratio: Ratio | None, not_same: str, *, carried: bool = False) -> 
         return "inconclusive"
     if carried:
         return "helps" if ratio.low > 1 else "inconclusive"
-    if ratio.high < 1 + LEAST or verdict(ratio) in ("equivalent", "slower"):
+    if ratio.high < 1 + MIN_GAIN or verdict(ratio) in ("equivalent", "slower"):
         return "no"
-    return "helps" if ratio.low > 1 and ratio.mean >= 1 + LEAST else "inconclusive"
+    return "helps" if ratio.low > 1 and ratio.mean >= 1 + MIN_GAIN else "inconclusive"
 
 
 def settled_fixes(found: Fixes | None, planned: Planned) -> bool:
@@ -156,7 +156,7 @@ def promising(found: Fixes) -> list[FixEffect]:
 
 
 def _gains(fix_effect: FixEffect) -> bool:
-    return fix_effect.gain is not None and fix_effect.gain >= 1 + LEAST
+    return fix_effect.gain is not None and fix_effect.gain >= 1 + MIN_GAIN
 
 
 def _may_combine(fix_effect: FixEffect) -> bool:
@@ -236,7 +236,7 @@ def _gains_more(one: FixEffect, other: FixEffect, measured: Mapping[str, _Measur
         # Without common blocks, compare their gains over the unchanged cell.
         ends = other.gain_ci95
         return ends is not None and one.gain_ci95 is not None and ends[0] > one.gain_ci95[1]
-    return ratio.low is not None and ratio.low > 1 and ratio.mean >= 1 + LEAST
+    return ratio.low is not None and ratio.low > 1 and ratio.mean >= 1 + MIN_GAIN
 
 
 def work_rates(cell: Cell, fix: Fix | None, unit: str) -> Rates:

@@ -18,7 +18,7 @@ _BATCH = 10
 _CROWD = 2
 
 # Maximum number of fixes that a run measures.
-MOST = 10
+MAX_FIXES = 10
 
 _OWN = "docs/how-to/find-the-bottleneck.md"
 
@@ -157,7 +157,7 @@ class Chosen:
     left_out: Sequence[str]
 
 
-def choose(situation: Situation, most: int = MOST) -> Chosen:
+def choose(situation: Situation, most: int = MAX_FIXES) -> Chosen:
     """Return the fixes that apply to a cell, ordered by the rank of the resource that they relieve.
 
     Fixes that may prevent the cell's failed transactions precede the others.

@@ -71,7 +71,7 @@ class Pilot:
         """
         if self.busy >= NEVER_IDLE:
             return 1.0
-        return min(max(_BUSIEST / max(self.busy, 1e-9) - 1, _LEAST_ROOM), 1.0)
+        return min(max(_BUSIEST / max(self.busy, 1e-9) - 1, _MIN_ROOM), 1.0)
 
     def seen(self, resource: Resource) -> float:
         """Return the fraction of the clients' time that the pilot spent waiting for a resource that has no calls."""
@@ -83,7 +83,7 @@ NEVER_IDLE = 0.95
 
 # The busiest that delays may make the clients of an open loop: above this fraction, arrivals wait for each other more
 # than for the delays. Slowdowns below the smallest one are too small to detect.
-_BUSIEST, _LEAST_ROOM = 0.7, 0.2
+_BUSIEST, _MIN_ROOM = 0.7, 0.2
 
 #: Resources whose own time per call isn't counted.
 ASSUMED: frozenset[Resource] = frozenset({"message", "client"})

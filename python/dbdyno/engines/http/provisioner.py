@@ -20,7 +20,7 @@ _PORT, _TLS_PORT = 80, 443
 _TLS = "https"
 
 # Time limit in seconds for connecting and one request, in addition to the system's own `timeout`.
-_LONGEST_S = 60.0
+_TIMEOUT_S = 60.0
 
 
 class HttpProvisioner:
@@ -40,7 +40,7 @@ class HttpProvisioner:
     def check(self, compiled: CompiledCell) -> None:
         """Check that the service answers, and whether requests may write."""
         target = self._target(compiled)
-        longest = _LONGEST_S + target["timeout_ms"] / 1000
+        longest = _TIMEOUT_S + target["timeout_ms"] / 1000
         ask(WorkerPlan(task=InspectTask(target=target)), FactsRead, longest, self._interrupted)
         self._judge(compiled, target)
 

@@ -12,8 +12,8 @@ from dbdyno.model.plan.settings import Scalar, Settings
 _SWITCH = {"on": True, "true": True, "1": True, "off": False, "false": False, "0": False}
 _VERSIONS = {"1": "1.1", "1.1": "1.1", "2": "2", "2.0": "2"}
 _KNOWN = ("keepalive", "version", "verify", "ca", "timeout")
-_SHORTEST_S = 0.001
-_LONGEST_S = 86_400.0
+_MIN_TIMEOUT_S = 0.001
+_MAX_TIMEOUT_S = 86_400.0
 
 # Creates an error from an option's name, the problem and a hint.
 _Wrong = Callable[[str, str, str], InputError]
@@ -79,7 +79,7 @@ def _seconds(text: str, wrong: _Wrong) -> float:
         seconds = float(text)
     except ValueError:
         seconds = math.nan
-    if not _SHORTEST_S <= seconds <= _LONGEST_S:
+    if not _MIN_TIMEOUT_S <= seconds <= _MAX_TIMEOUT_S:
         raise wrong("timeout", f"`{text}` is not a number of seconds from 0.001 to 86400", "write e.g. `30`")
     return seconds
 

@@ -21,9 +21,9 @@ _COLUMNS = (
     "error_severity", "state_code", "message", "detail", "hint", "internal_query", "internal_position", "context",
     "statement",
 )  # fmt: skip
-_FEWEST_COLUMNS = 23
+_MIN_COLUMNS = 23
 _PREFIX_LINES = 200
-_LONGEST_FIELD = 1 << 27
+_MAX_FIELD_LENGTH = 1 << 27
 
 _DURATION = re.compile(r"duration: (\d+(?:\.\d+)?) ms(?:  (.*))?", re.DOTALL)
 _STATEMENT = re.compile(r"(statement|parse|bind|execute|execute fetch from)(?: [^:]*)?: (.*)", re.DOTALL)
@@ -88,15 +88,15 @@ def _form(file: TextIO, place: str) -> str:
 
 
 def _csv_records(file: TextIO, place: str) -> Iterator[_Record]:
-    csv.field_size_limit(_LONGEST_FIELD)
+    csv.field_size_limit(_MAX_FIELD_LENGTH)
     reader = csv.reader(file)
     try:
         for row in reader:
-            if len(row) < _FEWEST_COLUMNS:
+            if len(row) < _MIN_COLUMNS:
                 # The last line of a log that is still being written.
                 if next(reader, None) is None:
                     return
-                problem = f"{len(row)} columns; a csvlog has at least {_FEWEST_COLUMNS}"
+                problem = f"{len(row)} columns; a csvlog has at least {_MIN_COLUMNS}"
                 raise InputError(f"{place}, line {reader.line_num}", problem, "give `--log-format`")
             yield _of_fields(dict(zip(_COLUMNS, row, strict=False)))
     except csv.Error as error:

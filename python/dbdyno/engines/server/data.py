@@ -19,7 +19,7 @@ from dbdyno.runtime.supervisor.task import Task
 from dbdyno.runtime.workspace.templates import template
 
 # Time limit in seconds for each program that creates data.
-_LONGEST_S = 300.0
+_TIMEOUT_S = 300.0
 
 # New data take about 40 MB for PostgreSQL and 140 MB for MariaDB, which needs more while it creates them.
 _LITTLE = 300_000_000
@@ -98,12 +98,12 @@ def run_job(
     )
     kept = SupervisedProcess(task)
     try:
-        ended = kept.wait(_LONGEST_S)
+        ended = kept.wait(_TIMEOUT_S)
     finally:
         kept.stop(0.0)
     program = Path(job.command[0]).name
     if ended is None:
-        raise SystemFailed(f"{installation.title}: `{program}` did not finish within {_LONGEST_S:g} s")
+        raise SystemFailed(f"{installation.title}: `{program}` did not finish within {_TIMEOUT_S:g} s")
     if ended.code != 0:
         why = last_words(ended.output) or f"it ended with exit code {ended.code}"
         raise SystemFailed(

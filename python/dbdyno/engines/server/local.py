@@ -16,7 +16,7 @@ from dbdyno.model.plan.worker_plan import WorkerPlan
 from dbdyno.runtime.worker import ask
 
 # Time limit in seconds for an answer.
-_LONGEST_S = 10.0
+_TIMEOUT_S = 10.0
 
 
 def runs_here(host: str | None) -> bool:
@@ -60,6 +60,6 @@ def unix_socket(target: Mapping[str, Any], questions: SocketQueries) -> dict[str
 def _answer(target: Mapping[str, Any], sql: str) -> str | None:
     try:
         task = AskTask(target=dict(target), sql=sql)
-        return ask(WorkerPlan(task=task), Answer, _LONGEST_S).answer
+        return ask(WorkerPlan(task=task), Answer, _TIMEOUT_S).answer
     except SystemFailed:
         return None

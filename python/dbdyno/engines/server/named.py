@@ -37,12 +37,12 @@ from dbdyno.model.result.reading import JsonObject
 from dbdyno.runtime.worker import ask
 
 # Time limit in seconds for creating, copying or dropping a database, and for any other answer.
-_LONGEST_S = 600.0
+_TIMEOUT_S = 600.0
 
 # Resolving a name from a file or a cache takes microseconds.
 _SLOW_S = 0.01
 _LOOKUPS = 3
-_LONGEST_CONNECT_S = 5.0
+_CONNECT_TIMEOUT_S = 5.0
 
 
 # A server's answer to a connection attempt, with its code, or an invalid MongoDB option. Other errors, such as an
@@ -258,7 +258,7 @@ class NamedProvisioner:
     def _load(self, compiled: CompiledCell, name: str) -> None:
         try:
             plan = compiled.load_plan(self._target(compiled, name))
-            steps = ask(plan, Loaded, _LONGEST_S, self._interrupted).model_dump(mode="json")["tables"]
+            steps = ask(plan, Loaded, _TIMEOUT_S, self._interrupted).model_dump(mode="json")["tables"]
         except SystemFailed as error:
             raise SystemFailed(f"loading the tables: {error}") from error
         self._loaded = {"at": utc_now(), "tables": steps}
@@ -278,7 +278,7 @@ class NamedProvisioner:
         self._ask(LoadTask(target=target, before=[statement], tables=[], after=[]), Loaded)
 
     def _ask(self, task: InspectTask | LoadTask, answer: type[E]) -> None:
-        ask(WorkerPlan(task=task), answer, _LONGEST_S)
+        ask(WorkerPlan(task=task), answer, _TIMEOUT_S)
 
     def _target(self, compiled: CompiledCell | None, database: str) -> dict[str, Any]:
         system = self._system
@@ -354,7 +354,7 @@ def resolution(name: str, host: str, port: int) -> list[dict[str, Any]]:
         begun = time.monotonic()
         try:
             with socket.socket(family, socket.SOCK_STREAM) as connection:
-                connection.settimeout(_LONGEST_CONNECT_S)
+                connection.settimeout(_CONNECT_TIMEOUT_S)
                 connection.connect(address)
         except OSError:
             lost += time.monotonic() - begun

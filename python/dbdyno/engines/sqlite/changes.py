@@ -11,10 +11,10 @@ from dbdyno.model.plan.cell import CompiledCell
 from dbdyno.model.plan.change import Change
 
 # Minimum cache size in bytes; smaller caches cause other problems.
-_LEAST = 64 << 10
+_MIN_CACHE_BYTES = 64 << 10
 
 # Maximum bytes of all clients' file copies together; copying them takes one or two seconds.
-_MOST_COPIED = 1 << 30
+_MAX_COPIED_BYTES = 1 << 30
 
 
 def changes(compiled: CompiledCell, settings: Mapping[str, str], data_bytes: float | None) -> Sequence[Change]:
@@ -26,7 +26,7 @@ def _changes(compiled: CompiledCell, settings: Mapping[str, str], data_bytes: fl
     asked, clients = settings_of(compiled), compiled.definition.load.clients
     now = cache_bytes(settings)
     if now is not None and (data_bytes is None or data_bytes > now):
-        yield from smaller_caches(now, "cache_size", _kibibytes, _LEAST)
+        yield from smaller_caches(now, "cache_size", _kibibytes, _MIN_CACHE_BYTES)
     if data_bytes is not None and now is not None and data_bytes > now and settings.get("mmap_size", "0") == "0":
         does = "the file is mapped into memory, and pages are not copied from the kernel's cache"
         yield Change("file in memory", "read", "free", does, settings={"mmap_size": str(ceil(data_bytes))})
@@ -36,7 +36,7 @@ def _changes(compiled: CompiledCell, settings: Mapping[str, str], data_bytes: fl
     copied = None if data_bytes is None else data_bytes * clients
     # Copies have just been written, so they are in the kernel's cache.
     cold = compiled.definition.load.fresh_os_cache == "cold"
-    if clients > 1 and copied is not None and copied <= _MOST_COPIED and not cold and _writes(compiled):
+    if clients > 1 and copied is not None and copied <= _MAX_COPIED_BYTES and not cold and _writes(compiled):
         does = "each client has its own copy of the file, and doesn't wait for other clients' locks"
         yield Change("own files", "locks", "free", does, own_files=True)
 

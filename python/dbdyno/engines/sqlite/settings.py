@@ -179,7 +179,7 @@ _WORDS = {
 }
 
 # PRAGMAs for which all smaller numbers mean the same as the given one, which SQLite returns.
-_LEAST = {"journal_size_limit": -1, "wal_autocheckpoint": 0}
+_MINIMUM = {"journal_size_limit": -1, "wal_autocheckpoint": 0}
 
 
 def in_force(name: str, asked: str, found: str | None) -> bool | None:
@@ -203,8 +203,8 @@ def in_force(name: str, asked: str, found: str | None) -> bool | None:
 
 def _said(name: str, value: str) -> str:
     text = value.lower().strip("'")
-    if name in _LEAST and re.fullmatch("-?[0-9]+", text):
-        return str(max(int(text), _LEAST[name]))
+    if name in _MINIMUM and re.fullmatch("-?[0-9]+", text):
+        return str(max(int(text), _MINIMUM[name]))
     return _WORDS.get(name, {}).get(text, text)
 
 

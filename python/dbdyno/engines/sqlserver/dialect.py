@@ -57,7 +57,7 @@ class SqlserverDialect(TranspiledDialect):
     }
 
     # Maximum length of nvarchar(n), in characters.
-    _LONGEST = 4000
+    _MAX_CHARACTERS = 4000
 
     def quote(self, name: str) -> str:
         """Return a name in brackets."""
@@ -65,7 +65,7 @@ class SqlserverDialect(TranspiledDialect):
 
     def column_type(self, column: Column) -> str:
         """Return the type with SQL Server's name."""
-        if column.type.name in ("char", "varchar") and column.type.arguments[0] > self._LONGEST:
+        if column.type.name in ("char", "varchar") and column.type.arguments[0] > self._MAX_CHARACTERS:
             return "nvarchar(max)"
         if column.type.name == "vector":
             return "nvarchar(max)"

@@ -19,7 +19,7 @@ VARIABLE = "DBDYNO_WEBAPP"
 """The environment variable with the path of another program to use."""
 
 # Maximum length of cargo's output in a message.
-_LONGEST = 500
+_MAX_OUTPUT_LENGTH = 500
 
 _SOURCE = ("Cargo.toml", "Cargo.lock")
 
@@ -65,7 +65,7 @@ def build_application() -> Path:
             done = run_compiler(["cargo", "build", *options], Path(scratch))
             if done.returncode != 0:
                 said = " ".join((done.stderr.strip() or done.stdout.strip() or "nothing").split())
-                raise SystemFailed(f"building {PROGRAM} failed: cargo reported: {said[-_LONGEST:]}")
+                raise SystemFailed(f"building {PROGRAM} failed: cargo reported: {said[-_MAX_OUTPUT_LENGTH:]}")
             # Atomically, so that no other process can execute an incomplete file.
             os.replace(Path(scratch) / "release" / PROGRAM, built)  # noqa: PTH105
     except OSError as error:

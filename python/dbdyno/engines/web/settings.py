@@ -25,7 +25,7 @@ NO_PROXY = "none"
 OF_DATABASE = "db."
 _PROCESSORS = "processors."
 
-_MOST_SERVERS = 64
+_MAX_SERVERS = 64
 
 # One CPU, or the first and the last of a range. Linux supports at most 8192 CPUs.
 _RANGE = re.compile(r"(?P<first>[0-9]{1,4})(-(?P<last>[0-9]{1,4}))?")
@@ -98,7 +98,7 @@ def read_web_settings(settings: Mapping[str, Scalar], place: str) -> WebSettings
     if "db" in processors and not engine.is_server:
         problem = f"{engine.title} has no processes of its own: it runs in the web servers"
         raise InputError(f"{place}: {_PROCESSORS}db", problem, "leave it out")
-    servers = _number("servers", rest.pop("servers", 1), place, 1, _MOST_SERVERS)
+    servers = _number("servers", rest.pop("servers", 1), place, 1, _MAX_SERVERS)
     proxy = str(rest.pop("proxy", NO_PROXY if servers == 1 else next(iter(PROXIES))))
     if proxy != NO_PROXY and proxy not in PROXIES:
         known = ", ".join(f"`{each}`" for each in (NO_PROXY, *PROXIES))

@@ -14,7 +14,7 @@ from dbdyno.model.experiment.check import Check
 from dbdyno.model.experiment.definition import Definition
 from dbdyno.model.experiment.load import Open as Arrival
 from dbdyno.model.experiment.timed import Timed
-from dbdyno.model.limits import MOST_INTERVALS
+from dbdyno.model.limits import MAX_INTERVALS
 from dbdyno.model.plan.cell import CheckQuery, CompiledCell, ResolvedCell, TimedStatement
 from dbdyno.model.plan.steps import Transaction
 from dbdyno.model.plan.tasks import Beside, Closed, Open, Record, Retry, Stage, Statement, TrialTask, Warmup, Window
@@ -22,8 +22,8 @@ from dbdyno.model.plan.tasks import Beside, Closed, Open, Record, Retry, Stage, 
 # The timeline: number of intervals of a window with a known length, and the limits of an interval's length. The last
 # value is the length in milliseconds if an amount of work ends the window, so that its length is unknown.
 _INTERVALS = 20
-_SHORTEST_INTERVAL_MS = 50
-_LONGEST_INTERVAL_MS = 1000
+_MIN_INTERVAL_MS = 50
+_MAX_INTERVAL_MS = 1000
 _SHORT_INTERVAL_MS = 100
 
 
@@ -93,8 +93,8 @@ def _interval_ms(definition: Definition) -> int:
         return definition.measure.interval_ms
     if seconds is None or definition.load.stop.amounts:
         return _SHORT_INTERVAL_MS
-    several = min(_LONGEST_INTERVAL_MS, max(_SHORTEST_INTERVAL_MS, seconds * 1000 / _INTERVALS))
-    return max(round(several), math.ceil(seconds * 1000 / MOST_INTERVALS))
+    several = min(_MAX_INTERVAL_MS, max(_MIN_INTERVAL_MS, seconds * 1000 / _INTERVALS))
+    return max(round(several), math.ceil(seconds * 1000 / MAX_INTERVALS))
 
 
 def _program(experiment: Experiment, cell: ResolvedCell) -> CompiledCell:

@@ -13,11 +13,11 @@ from dbdyno.model.plan.serialization import as_json
 from dbdyno.model.plan.tasks import Beside, LoadTable, Open, Statement, TrialTask
 
 # Maximum number of values of a list that are shown.
-_MOST_SHOWN = 8
+_MAX_VALUES_SHOWN = 8
 
 # Maximum number of parameters that are shown, and the length at which a statement with more is cut.
-_MOST_PARAMETERS = 60
-_LONGEST = 200
+_MAX_PARAMETERS = 60
+_MAX_STATEMENT_LENGTH = 200
 
 
 @dataclass(frozen=True)
@@ -168,8 +168,8 @@ def _step(step: plan.Step, statements: list[str], engine: str) -> str:  # noqa: 
     match step:
         case plan.Execute():
             text = statements[step.statement]
-            if len(step.params) > _MOST_PARAMETERS:
-                text = f"{shortened(text, _LONGEST)}   -- {len(step.params):,} values"
+            if len(step.params) > _MAX_PARAMETERS:
+                text = f"{shortened(text, _MAX_STATEMENT_LENGTH)}   -- {len(step.params):,} values"
             elif step.params:
                 text += "   -- " + ", ".join(map(generator_text, step.params))
             return text + (f"   -> {', '.join(step.into)}" if step.into else "")
@@ -245,6 +245,6 @@ def _value(value: Any) -> str:
         return "; ".join(f"{key}: {_value(inner)}" for key, inner in value.items())
     if not isinstance(value, list):
         return str(value)
-    if len(value) > _MOST_SHOWN:
-        return f"{', '.join(map(str, value[: _MOST_SHOWN - 1]))}, … {value[-1]} ({len(value):,} values)"
+    if len(value) > _MAX_VALUES_SHOWN:
+        return f"{', '.join(map(str, value[: _MAX_VALUES_SHOWN - 1]))}, … {value[-1]} ({len(value):,} values)"
     return ", ".join(map(str, value))

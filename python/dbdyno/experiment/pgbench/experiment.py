@@ -18,7 +18,7 @@ from dbdyno.experiment.pgbench.script import Presets, Script, assigned_variables
 from dbdyno.model.experiment.expression import AUTOMATIC, NAME
 from dbdyno.model.experiment.sql import ANY
 from dbdyno.model.experiment.validation import nearest_or
-from dbdyno.model.limits import MOST_SCALE
+from dbdyno.model.limits import MAX_SCALE
 
 # Rows that `pgbench -i` creates per unit of scale.
 BRANCHES = 1
@@ -77,8 +77,8 @@ def experiment_of(
         raise InputError("--pgbench", "no script to run", "give a script with a weight above 0")
     if scale < 1:
         raise InputError(f"--scale {scale}", "the scale is below 1", "give an integer from 1")
-    if scale > MOST_SCALE:
-        raise InputError(f"--scale {scale}", "the scale is too large", f"give at most {MOST_SCALE:,}")
+    if scale > MAX_SCALE:
+        raise InputError(f"--scale {scale}", "the scale is too large", f"give at most {MAX_SCALE:,}")
     presets = Presets({"scale": str(scale)} | dict(defines or {}))
     for name, text in presets.texts.items():
         if not re.fullmatch(NAME, name) or not text:

@@ -19,7 +19,7 @@ _CONTINUATION = re.compile(r"\\\r?\n")
 _OPENED = {"'": "a string", '"': "a quoted name", "/": "a comment", "$": "a dollar-quoted string"}
 _ROUTINE = re.compile(r"create (?:or replace )?(?:function|procedure)", re.IGNORECASE)
 # Maximum number of words and spaces of `create or replace function`.
-_LONGEST_ROUTINE = 7
+_MAX_ROUTINE_WORDS = 7
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ class _Lexer:
     def _word(self, word: str) -> None:
         """Count nested blocks in a function's body, where a semicolon doesn't end the statement."""
         if word in ("function", "procedure"):
-            self._routine |= _ROUTINE.fullmatch("".join(self._words[:_LONGEST_ROUTINE])) is not None
+            self._routine |= _ROUTINE.fullmatch("".join(self._words[:_MAX_ROUTINE_WORDS])) is not None
         elif self._routine and (word == "begin" or (word == "case" and self._blocks)):
             self._blocks += 1
         elif word == "end" and self._blocks:

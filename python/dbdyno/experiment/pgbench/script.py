@@ -25,7 +25,7 @@ from dbdyno.model.experiment.expression import (
 Step = dict[str, Any]
 
 # Each level of conditions is two levels of the plan's JSON, whose nesting is limited to 128 levels.
-MOST_CONDITIONS = 16
+MAX_CONDITIONS = 16
 
 _LIKE_CONTROL = re.compile(r"(?:begin|start transaction|commit|end|abort|rollback)\b", re.IGNORECASE)
 _OTHER_CONTROL = re.compile(r"rollback(?: work| transaction)? to\b|(?:commit|rollback) prepared\b", re.IGNORECASE)
@@ -34,7 +34,7 @@ _SCHEMA_CHANGE = re.compile(r"(?:create|alter|drop|attach|detach)\b", re.IGNOREC
 _SLEEP = re.compile(rf"(?:\+?(?P<time>[0-9]{{1,10}})|:(?P<variable>{NAME}))\s*(?P<unit>us|ms|s)?", re.IGNORECASE)
 # Characters of a statement or an expression in a message.
 _SHOWN = 60
-_LONGEST_SLEEP = 2**31 - 1
+_MAX_SLEEP_US = 2**31 - 1
 
 _REFUSED = {
     "aset": r"end each statement with `;`, or with `\gset` to use its values",
@@ -318,8 +318,8 @@ class _Reader:
             raise self._wrong(line, rf"missing `\if` for this `\{name}`", r"begin with `\if`")
         if name in ("if", "elif"):
             levels = 1 + (self._conditions[-1][0].levels if self._conditions else 0)
-            if levels > MOST_CONDITIONS:
-                problem = f"conditions are nested deeper than {MOST_CONDITIONS} levels"
+            if levels > MAX_CONDITIONS:
+                problem = f"conditions are nested deeper than {MAX_CONDITIONS} levels"
                 raise self._wrong(line, problem, r"use fewer levels; each `\elif` is a level as well")
             step: Step = {"when": {"expression": self._expression(command.arguments, line)}, "then": []}
         if name == "if":
@@ -354,8 +354,8 @@ class _Reader:
             time = {"expression": self._expression(expression, command.line)}
         else:
             time = int(found["time"])
-            if time > _LONGEST_SLEEP:
-                raise self._wrong(command.line, f"the sleep `{time}` is too long", f"give at most {_LONGEST_SLEEP}")
+            if time > _MAX_SLEEP_US:
+                raise self._wrong(command.line, f"the sleep `{time}` is too long", f"give at most {_MAX_SLEEP_US}")
             time *= factor
         self._steps.append({"think": time} | ({"unit": "us"} if unit == "us" else {}))
 

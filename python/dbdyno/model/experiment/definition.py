@@ -27,7 +27,7 @@ from dbdyno.model.experiment.tables import Column, Table
 from dbdyno.model.experiment.timed import Timed
 from dbdyno.model.experiment.transactions import Beside, Transaction
 from dbdyno.model.experiment.validation import nearest, wrong
-from dbdyno.model.limits import MOST_INTERVALS, MOST_ROWS
+from dbdyno.model.limits import MAX_INTERVALS, MAX_ROWS
 
 
 def _known_engines(value: object, info: ValidationInfo) -> object:
@@ -40,10 +40,10 @@ def _known_engines(value: object, info: ValidationInfo) -> object:
 
 def _check_timeline(load: Load, interval_ms: int | None) -> None:
     seconds = load.stop.seconds
-    if seconds is None or interval_ms is None or seconds * 1000 / interval_ms <= MOST_INTERVALS:
+    if seconds is None or interval_ms is None or seconds * 1000 / interval_ms <= MAX_INTERVALS:
         return
     problem = f"a window of {seconds:g} s would have {seconds * 1000 / interval_ms:.0f} intervals"
-    hint = f"give at least {math.ceil(seconds * 1000 / MOST_INTERVALS)}"
+    hint = f"give at least {math.ceil(seconds * 1000 / MAX_INTERVALS)}"
     raise wrong(problem, hint, key="measure.interval_ms")
 
 
@@ -114,8 +114,8 @@ class Definition(Strict):
                 problem = f"the rows of `{table.per}` come from a file or in parts"
                 raise wrong(problem, "name a table with `rows` only", key=f"tables.{name}.per")
             expected = parent.rows * max(mean(table.count, parent.columns), 0)
-            if expected > MOST_ROWS:
-                raise wrong(f"about {expected:,.0f} rows", f"give at most {MOST_ROWS:,}", key=f"tables.{name}.count")
+            if expected > MAX_ROWS:
+                raise wrong(f"about {expected:,.0f} rows", f"give at most {MAX_ROWS:,}", key=f"tables.{name}.count")
             known[name] = table.model_copy(update={"rows": round(expected)})
         # The model is frozen for its users.
         object.__setattr__(self, "tables", known)

@@ -17,9 +17,9 @@ from dbdyno.model.plan.expression import Branch, Call, Case, Constant, Function,
 AUTOMATIC = ("client_id", "random_seed", "default_seed")
 
 # Each level of a tree is two levels of the plan's JSON, and its parser accepts at most 128.
-MOST_LEVELS = 32
-_MOST_OPEN = 100
-_MOST_DIGITS = len(str(2**63))
+MAX_LEVELS = 32
+_MAX_OPEN = 100
+_MAX_DIGITS = len(str(2**63))
 _DIVIDE = r"split it into several `\set`"
 
 NAME = r"[A-Za-z_\u0080-\U0010ffff][A-Za-z0-9_\u0080-\U0010ffff]*"
@@ -120,8 +120,8 @@ def parse_expression(text: str) -> Expression:
     """Parse an expression. Raises ExpressionError."""
     parser = _Parser(text)
     tree = parser.whole()
-    if _levels(tree) > MOST_LEVELS:
-        raise ExpressionError(0, f"it is nested deeper than {MOST_LEVELS} levels", _DIVIDE)
+    if _levels(tree) > MAX_LEVELS:
+        raise ExpressionError(0, f"it is nested deeper than {MAX_LEVELS} levels", _DIVIDE)
     return Expression(" ".join(text.split()), tree, tuple(dict.fromkeys(parser.variables)))
 
 
@@ -214,7 +214,7 @@ class _Parser:
     def _expression(self, least: int) -> Tree:
         """Parse operators with at least the precedence ``least``."""
         self._level += 1
-        if self._level > _MOST_OPEN:
+        if self._level > _MAX_OPEN:
             raise ExpressionError(self._tokens[self._next - 1].at, "too many open parentheses or operators", _DIVIDE)
         tree = self._prefix()
         compared = False
@@ -333,8 +333,8 @@ def _number(token: _Token) -> int | float:
     if token.text.isdigit():
         digits = token.text.lstrip("0") or "0"
         # Python refuses to convert thousands of digits.
-        if len(digits) > _MOST_DIGITS or int(digits) >= 2**63:
-            shown = shortened(token.text, _MOST_DIGITS)
+        if len(digits) > _MAX_DIGITS or int(digits) >= 2**63:
+            shown = shortened(token.text, _MAX_DIGITS)
             raise ExpressionError(token.at, f"{shown} is too large for an integer", "append `.0`")
         return int(digits)
     number = float(token.text)

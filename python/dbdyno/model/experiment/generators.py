@@ -22,7 +22,7 @@ from dbdyno.model.experiment.strict import (
     read_whole_range,
 )
 from dbdyno.model.experiment.validation import TAG, nearest, show, wrong
-from dbdyno.model.limits import LONGEST_TEXT, MOST_WORDS
+from dbdyno.model.limits import MAX_TEXT_LENGTH, MAX_WORDS
 from dbdyno.model.plan.generators import UuidFormat
 
 Scalar = bool | int | float | str
@@ -36,8 +36,8 @@ def _check_sent(value: Scalar) -> Scalar:
 
 Sent = Annotated[Scalar, AfterValidator(_check_sent)]
 Range = Annotated[tuple[int, int] | tuple[float, float], PlainValidator(read_range)]
-Characters = Annotated[tuple[int, int], PlainValidator(lambda value: read_length(value, LONGEST_TEXT))]
-WordCount = Annotated[tuple[int, int], PlainValidator(lambda value: read_length(value, MOST_WORDS))]
+Characters = Annotated[tuple[int, int], PlainValidator(lambda value: read_length(value, MAX_TEXT_LENGTH))]
+WordCount = Annotated[tuple[int, int], PlainValidator(lambda value: read_length(value, MAX_WORDS))]
 
 
 class Constant(Strict):
@@ -142,7 +142,7 @@ class Gaussian(Strict):
 
 
 _RANGE = re.compile(r"(.)-(.)", re.DOTALL)
-_MOST_CHARACTERS = 10_000
+_MAX_CHARACTERS = 10_000
 
 
 def _read_characters(value: Any) -> str:
@@ -156,8 +156,8 @@ def _read_characters(value: Any) -> str:
         first, last = (found[1], found[2]) if found else (value[at], value[at])
         if first > last:
             raise wrong(f"the range `{first}-{last}` is empty", f"write `{last}-{first}`")
-        if ord(last) - ord(first) >= _MOST_CHARACTERS:
-            raise wrong(f"the range `{first}-{last}` has too many characters", f"give at most {_MOST_CHARACTERS:,}")
+        if ord(last) - ord(first) >= _MAX_CHARACTERS:
+            raise wrong(f"the range `{first}-{last}` has too many characters", f"give at most {_MAX_CHARACTERS:,}")
         characters.update(dict.fromkeys(map(chr, range(ord(first), ord(last) + 1))))
         at += 3 if found else 1
     if any("\ud800" <= character <= "\udfff" or character == "\0" for character in characters):
@@ -173,7 +173,7 @@ class TextOf(Strict):
 
 
 def _text_of(value: Any) -> Any:
-    return value if isinstance(value, dict) else {"length": list(read_length(value, LONGEST_TEXT))}
+    return value if isinstance(value, dict) else {"length": list(read_length(value, MAX_TEXT_LENGTH))}
 
 
 class Text(Strict):

@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from dbdyno.model.experiment.strict import Count, Name, Positive, Seconds, Strict
 from dbdyno.model.experiment.validation import MISSING, show, wrong
-from dbdyno.model.limits import HIGHEST_RATE, MOST_ATTEMPTS, MOST_CLIENTS, MOST_PROCESSES, MOST_STAGES, YEAR_S
+from dbdyno.model.limits import MAX_ATTEMPTS, MAX_CLIENTS, MAX_PROCESSES, MAX_RATE, MAX_STAGES, YEAR_S
 
 FailureKind = Literal["locked", "deadlock", "serialization", "timeout", "connection", "constraint", "status", "other"]
 
@@ -20,7 +20,7 @@ def _read_stage_rate(value: Any) -> Any:
     return [value, value]
 
 
-_Rate = Annotated[float, Field(ge=0, le=HIGHEST_RATE, allow_inf_nan=False)]
+_Rate = Annotated[float, Field(ge=0, le=MAX_RATE, allow_inf_nan=False)]
 
 
 class Stage(Strict):
@@ -42,8 +42,8 @@ class Open(Strict):
     the rate changes.
     """
 
-    rate: Annotated[float, Field(gt=0, le=HIGHEST_RATE, allow_inf_nan=False)] = 0.0
-    stages: Annotated[list[Stage], Field(max_length=MOST_STAGES)] = Field(default_factory=list)
+    rate: Annotated[float, Field(gt=0, le=MAX_RATE, allow_inf_nan=False)] = 0.0
+    stages: Annotated[list[Stage], Field(max_length=MAX_STAGES)] = Field(default_factory=list)
     gaps: Literal["even", "poisson"] = "poisson"
 
     @model_validator(mode="after")
@@ -110,7 +110,7 @@ class Retry(Strict):
     milliseconds between attempts.
     """
 
-    attempts: Annotated[int, Field(ge=1, le=MOST_ATTEMPTS)] = 1
+    attempts: Annotated[int, Field(ge=1, le=MAX_ATTEMPTS)] = 1
     on: list[FailureKind] = Field(default_factory=list)
     wait_ms: Annotated[float, Field(ge=0, le=YEAR_S * 1000, allow_inf_nan=False)] = 0.0
 
@@ -122,7 +122,7 @@ class Load(Strict):
     ``memory_limit_mb``: limit for the system and the kernel's cache of its files, in megabytes (10^6 bytes).
     """
 
-    clients: Annotated[int, Field(ge=1, le=MOST_CLIENTS)] = 1
+    clients: Annotated[int, Field(ge=1, le=MAX_CLIENTS)] = 1
     clients_as: Literal["threads", "processes"] = "threads"
     connect: Literal["once", "per-transaction"] = "once"
     prepare: Literal["once", "per-transaction", "never"] = "once"
@@ -152,9 +152,9 @@ class Load(Strict):
 
     @model_validator(mode="after")
     def _processes_are_few(self) -> Self:
-        if self.processes > MOST_PROCESSES:
+        if self.processes > MAX_PROCESSES:
             problem = f"{self.clients} clients would need {self.clients} processes"
-            raise wrong(problem, f'give at most {MOST_PROCESSES}, or `clients_as = "threads"`', key="clients")
+            raise wrong(problem, f'give at most {MAX_PROCESSES}, or `clients_as = "threads"`', key="clients")
         return self
 
     @property

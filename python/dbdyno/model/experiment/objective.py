@@ -21,7 +21,7 @@ _TIMES: tuple[Metric, ...] = (*QUANTILES, "mean", "max")
 _MS = {"us": 1e-3, "µs": 1e-3, "ms": 1.0, "s": 1e3}
 _CLAUSE = re.compile(r"(?P<metric>[a-z][a-z0-9_.]*)\s*(?P<sign><=?)\s*(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[a-zµ%]*)")
 _IN_SECONDS_FROM_MS = 10_000
-_LONGEST_MS = 3_600_000.0
+_MAX_MS = 3_600_000.0
 
 
 @dataclass(frozen=True)
@@ -86,6 +86,6 @@ def _clause(part: str, text: str, place: str) -> Clause:
         raise InputError(place, f"unknown metric `{found['metric']}`", f"use one of {known}")
     if unit not in _MS:
         raise InputError(place, f"`{part.strip()}` needs a limit in ms, s or us", f"write `{name} < 50 ms`")
-    if not 0 < number * _MS[unit] <= _LONGEST_MS:
+    if not 0 < number * _MS[unit] <= _MAX_MS:
         raise InputError(place, f"`{part.strip()}`: the limit is not between 0 and 1 h", f"write `{name} < 50 ms`")
     return Clause(name, number * _MS[unit])

@@ -19,7 +19,7 @@ from dbdyno.model.experiment.validation import nearest, show, wrong
 _PIECE = re.compile(r"\{\{|\}\}|\{(?P<name>[^{}]*)\}|[{}]")
 _LINE = re.compile(r"(?P<method>\S+) +(?P<path>\S.*)")
 _METHOD = re.compile(r"[A-Z][A-Z-]*")
-_LEAST_STATUS, _GREATEST_STATUS = 200, 599
+_MIN_STATUS, _MAX_STATUS = 200, 599
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ def json_places(value: Any) -> Iterator[str]:
                 yield from json_places(inner)
 
 
-Status = Annotated[int, Field(ge=_LEAST_STATUS, le=_GREATEST_STATUS)]
+Status = Annotated[int, Field(ge=_MIN_STATUS, le=_MAX_STATUS)]
 
 
 class Take(Strict):

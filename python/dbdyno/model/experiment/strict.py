@@ -8,11 +8,11 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from dbdyno.base.numbers import parse_duration
 from dbdyno.model.experiment.engines import CONTEXT, Engines, read_engine
 from dbdyno.model.experiment.validation import Invalid, from_pydantic, show, without_tags, wrong
-from dbdyno.model.limits import MOST_ROWS, YEAR_S
+from dbdyno.model.limits import MAX_ROWS, YEAR_S
 
 Whole = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
 Count = Annotated[int, Field(ge=0, le=2**63 - 1)]
-Rows = Annotated[int, Field(ge=0, le=MOST_ROWS)]
+Rows = Annotated[int, Field(ge=0, le=MAX_ROWS)]
 Positive = Annotated[int, Field(ge=1, le=2**63 - 1)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Seconds = Annotated[float, Field(ge=0, le=YEAR_S, allow_inf_nan=False)]
@@ -67,7 +67,7 @@ def _reach(data: Any, location: tuple[int | str, ...]) -> Any:
 
 
 # The difference of two real numbers must be finite, too.
-_LARGEST_REAL = 1e300
+_MAX_REAL = 1e300
 
 
 def _read_duration(value: Any) -> float:
@@ -86,7 +86,7 @@ def check_fits(number: float) -> None:
     if isinstance(number, int):
         if not -(2**63) <= number < 2**63:
             raise wrong(f"{show(number)} is out of range", "give an integer that fits into 64 bits")
-    elif not abs(number) <= _LARGEST_REAL:
+    elif not abs(number) <= _MAX_REAL:
         raise wrong(f"{show(number)} is out of range", "give a number from -1e300 to 1e300")
 
 

@@ -20,10 +20,10 @@ from dbdyno.model.experiment.requests import RequestParts
 from dbdyno.model.experiment.sql import SqlText
 from dbdyno.model.experiment.strict import Duration, Name, Positive, Share, Strict
 from dbdyno.model.experiment.validation import TAG, nearest, show, wrong
-from dbdyno.model.limits import MOST_REPETITIONS, MOST_VALUES
+from dbdyno.model.limits import MAX_REPETITIONS, MAX_VALUES
 
 # Shortest gap in seconds between two executions beside the clients.
-_SHORTEST_GAP_S = 1e-3
+_MIN_GAP_S = 1e-3
 
 VERBS = ("execute", "request", "copy", "begin", "commit", "rollback", "set", "when", "chance", "repeat", "think")
 
@@ -80,17 +80,17 @@ class Copy(Step):
     """Insert rows into a table on the engine's fastest path. ``columns``: their values."""
 
     copy_: Name = Field(alias="copy")
-    rows: Annotated[int, Field(ge=1, le=MOST_VALUES)]
+    rows: Annotated[int, Field(ge=1, le=MAX_VALUES)]
     columns: Annotated[dict[Name, Generator], Field(min_length=1)]
     name: Name | None = None
 
     @model_validator(mode="after")
     def _is_small(self) -> Self:
         values = self.rows * len(self.columns)
-        if values > MOST_VALUES:
+        if values > MAX_VALUES:
             problem = f"{self.rows:,} rows of {len(self.columns)} columns are {values:,} values"
             raise wrong(
-                problem, f"at most {MOST_VALUES:,} fit into a step; copy fewer rows, and `repeat` it", key="rows"
+                problem, f"at most {MAX_VALUES:,} fit into a step; copy fewer rows, and `repeat` it", key="rows"
             )
         return self
 
@@ -155,7 +155,7 @@ class Chance(Step):
     then: Annotated[list["AnyStep"], Field(min_length=1)]
 
 
-_Number = Annotated[int, Field(ge=1, le=MOST_REPETITIONS)]
+_Number = Annotated[int, Field(ge=1, le=MAX_REPETITIONS)]
 
 
 class Repeat(Step):
@@ -247,7 +247,7 @@ class Beside(Strict):
     def _runs_at_a_time(self) -> Self:
         if self.at is None and self.every is None:
             raise wrong("the time is missing", 'add `at = "2s"` or `every = "1s"`')
-        if self.every is not None and self.every < _SHORTEST_GAP_S:
+        if self.every is not None and self.every < _MIN_GAP_S:
             raise wrong(f"{self.every:g} s is out of range", 'give at least `"1ms"`', key="every")
         return self
 

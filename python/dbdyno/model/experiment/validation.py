@@ -68,13 +68,13 @@ def key_path(location: Location) -> str:
     return text
 
 
-_LONGEST_SHOWN = 60
+_MAX_SHOWN_LENGTH = 60
 
 
 def show(value: Any) -> str:
     """Return a value of a file as text for a message, at most 60 characters."""
     text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."
+    return text if len(text) <= _MAX_SHOWN_LENGTH else text[: _MAX_SHOWN_LENGTH - 3] + "..."
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

@@ -18,7 +18,7 @@ from dbdyno.report.answer_table import load_names, metric_of, ordered
 from dbdyno.report.charts.figure import COLOURS, WIDE, WIDTH, Figure, data, decades, draw
 
 # Maximum numbers of rows on wide and on slim screens, and of labeled lines.
-_MOST_ROWS, _MOST_SLIM, _MOST_LINES = 8, 5, 6
+_MAX_ROWS, _MAX_SLIM, _MAX_LINES = 8, 5, 6
 _ROW = 30
 _HEIGHT = 250
 # Labels at line ends, in pixels: width per letter, maximum width by chart width, and distance between labels.
@@ -52,7 +52,7 @@ def _dots(document: Document, found: Sequence[Configuration], metric: str, unit:
     taken = None if recommended is None else recommended.configuration
     rows = [
         {**_row(configuration, cells[configuration.cells[0]], metric, taken == configuration.name), "place": place}
-        for place, configuration in enumerate(found[:_MOST_ROWS])
+        for place, configuration in enumerate(found[:_MAX_ROWS])
     ]
     rows = [row for row in rows if row["value"]]
     if not rows:
@@ -76,7 +76,7 @@ def _dots(document: Document, found: Sequence[Configuration], metric: str, unit:
 
 def _fewer(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the rows of the most important configurations, in the order of ``rows``."""
-    return [row for row in rows if row["place"] < _MOST_SLIM]
+    return [row for row in rows if row["place"] < _MAX_SLIM]
 
 
 def _row(configuration: Configuration, cell: Cell, metric: str, taken: bool) -> dict[str, Any]:
@@ -127,7 +127,7 @@ def _lines(document: Document, found: Sequence[Configuration], metric: str, unit
         for cell in (cells[name] for name in configuration.cells):
             value = cell.throughput.mean if metric == "throughput" else _percentile(cell, metric)
             if value and all(cell.factors.get(name) == own for name, own in last.items()):
-                colour = COLOURS[place % len(COLOURS)] if place < _MOST_LINES else _REST
+                colour = COLOURS[place % len(COLOURS)] if place < _MAX_LINES else _REST
                 x = level(cell.factors.get(load))
                 points.append({"x": x, "name": configuration.name, "place": place, "value": value, "colour": colour})
     if not points:
@@ -140,7 +140,7 @@ def _lines(document: Document, found: Sequence[Configuration], metric: str, unit
         draw(_lines_chart(points, levels, load, unit=unit, ends=ends, logarithmic=logarithmic, width=width), label)
         for width in (WIDTH, WIDE)
     )
-    rest = len({point["name"] for point in points if point["place"] >= _MOST_LINES})
+    rest = len({point["name"] for point in points if point["place"] >= _MAX_LINES})
     note = "Means of the rounds." if metric == "throughput" else f"{metric} of the response time over all rounds."
     note += f" Gray: {rest} more configurations." if rest else ""
     note += " Logarithmic axis." if logarithmic else ""
@@ -197,7 +197,7 @@ def _labels(
     at = {each: place for place, each in enumerate(levels)}
     final = {}
     for point in sorted(points, key=lambda point: at[point["x"]]):
-        if point["place"] < _MOST_LINES:
+        if point["place"] < _MAX_LINES:
             final[point["name"]] = dict(point)
 
     def scaled(value: float) -> float:

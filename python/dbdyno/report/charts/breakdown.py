@@ -10,7 +10,7 @@ from dbdyno.model.result.shape import Document
 from dbdyno.report.charts.figure import WIDTH, Figure, colour, data, draw, fitted
 from dbdyno.report.lines import cell_name, factor_names
 
-_LEAST = 0.001
+_MIN_SHARE = 0.001
 _NAMES = {
     "sync": "flush to device",
     "read": "read from file",
@@ -39,7 +39,7 @@ def breakdown_chart(document: Document) -> Figure | None:
         rows += [
             {"cell": name, "series": _NAMES.get(segment, segment), "share": share, "order": order}
             for order, (segment, share) in enumerate(cell.time.shares.items())
-            if share is not None and share >= _LEAST
+            if share is not None and share >= _MIN_SHARE
         ]
     if not rows:
         return None

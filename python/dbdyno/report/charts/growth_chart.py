@@ -16,7 +16,7 @@ from dbdyno.model.result.shape import Document
 from dbdyno.report.charts.figure import COLOURS, WIDTH, Figure, data, draw
 
 _AXIS_WIDTH, _HEIGHT = 62, 56
-_MOST_SERIES = 12
+_MAX_SERIES = 12
 
 # Stacked panels: the title, and the counter of the engine or device. Values are per insert, except checkpoints.
 _PANELS = (
@@ -34,7 +34,7 @@ def growth_charts(document: Document) -> list[Figure]:
     if factor is None:
         return []
     made = []
-    for levels, cells in islice(cells_but_for(document.cells, factor), _MOST_SERIES):
+    for levels, cells in islice(cells_but_for(document.cells, factor), _MAX_SERIES):
         chart = _chart([(cell, round_) for cell in cells for round_ in cell.rounds if round_.completed])
         if chart is not None:
             title = words_of(levels) or document.title

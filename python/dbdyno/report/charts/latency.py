@@ -16,9 +16,9 @@ from dbdyno.report.lines import factor_level
 
 _HEIGHT = 230
 _POINTS = 120
-_MOST_CHARTS = 12
+_MAX_CHARTS = 12
 # Smaller shares depend on single events rather than on the system.
-_LEAST_SHARE = 1e-6
+_MIN_SHARE = 1e-6
 
 
 def latency_charts(document: Document) -> list[Figure]:
@@ -40,9 +40,9 @@ def latency_charts(document: Document) -> list[Figure]:
         series = curves.setdefault(chosen.series_of(cell), [])
         series += [{"series": chosen.x_of(cell), "ms": ms, "share": share} for ms, share in points]
     made = []
-    for series_name, rows in list(curves.items())[:_MOST_CHARTS]:
+    for series_name, rows in list(curves.items())[:_MAX_CHARTS]:
         shown = {row["series"] for row in rows}
-        least = max(_LEAST_SHARE, min(row["share"] for row in rows))
+        least = max(_MIN_SHARE, min(row["share"] for row in rows))
         times = [row["ms"] for row in rows]
         levels = [level for level in chosen.levels if level in shown]
         chart = (

@@ -17,7 +17,7 @@ import time
 from typing import Any
 
 # Timeout in seconds for one chart, including the start of the library.
-_LONGEST_S = 60.0
+_TIMEOUT_S = 60.0
 
 
 class _Renderer:
@@ -85,7 +85,7 @@ def svg_to_png(svg: str) -> bytes | None:
 
 def _read_line(descriptor: int) -> bytes:
     """Read one line; empty if the process ends or exceeds the timeout."""
-    end = time.monotonic() + _LONGEST_S
+    end = time.monotonic() + _TIMEOUT_S
     line = b""
     while not line.endswith(b"\n"):
         ready, _, _ = select.select([descriptor], [], [], max(end - time.monotonic(), 0.0))

@@ -14,7 +14,7 @@ from dbdyno.report.scalability_lines import model_name
 
 _HEIGHT = 280
 # Maximum number of curves per chart; with more, overlapping bands are hard to distinguish.
-_MOST = 4
+_MAX_CURVES = 4
 
 
 def scalability_charts(document: Document) -> list[Figure]:
@@ -22,7 +22,7 @@ def scalability_charts(document: Document) -> list[Figure]:
     with_curves = [scalability for scalability in document.scalability if scalability.curve is not None]
     factors = dict.fromkeys(scalability.factor for scalability in with_curves)
     groups = [[scalability for scalability in with_curves if scalability.factor == factor] for factor in factors]
-    parts = [group[start : start + _MOST] for group in groups for start in range(0, len(group), _MOST)]
+    parts = [group[start : start + _MAX_CURVES] for group in groups for start in range(0, len(group), _MAX_CURVES)]
     return [_chart(document, part) for part in parts]
 
 

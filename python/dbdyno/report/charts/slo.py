@@ -11,11 +11,11 @@ from dbdyno.model.result.slo import SloSearch
 from dbdyno.report.charts.figure import SHAPES, Figure, colour, data, draw, fitted
 
 _HEIGHT = 260
-_MOST_SEARCHES = 6
+_MAX_SEARCHES = 6
 # Unbounded values, and values far above the limit, are drawn at this multiple of the limit.
 _TOP = 10.0
 # The lowest value on the logarithmic scale, which excludes 0.
-_LOWEST_MS = 0.001
+_MIN_MS = 0.001
 
 
 def slo_chart(document: Document) -> Figure | None:
@@ -29,13 +29,13 @@ def slo_chart(document: Document) -> Figure | None:
     if slo is None or clause is None:
         return None
     metric, limit = clause.metric, clause.limit
-    rows = [row for search in slo.searches[:_MOST_SEARCHES] for row in _rows(search, metric, limit)]
+    rows = [row for search in slo.searches[:_MAX_SEARCHES] for row in _rows(search, metric, limit)]
     if not rows:
         return None
     title = f"{metric} over the offered rate, and its limit of {limit:g} ms"
     note = "Filled: windows that decide; hollow: windows of the approach. Shaded: the interval of the highest rate. "
     note += f"Points at the top are {_TOP:g} times the limit or above."
-    drawn = [draw(_chart(slo.searches[:_MOST_SEARCHES], rows, metric, limit, wide), title) for wide in (False, True)]
+    drawn = [draw(_chart(slo.searches[:_MAX_SEARCHES], rows, metric, limit, wide), title) for wide in (False, True)]
     return Figure(title, drawn[0], note, wide=drawn[1])
 
 
@@ -53,7 +53,7 @@ def _rows(search: SloSearch, metric: str, limit: float) -> list[dict[str, Any]]:
 
 
 def _height(value: float | None, limit: float) -> float:
-    return limit * _TOP if value is None else min(max(value, _LOWEST_MS), limit * _TOP)
+    return limit * _TOP if value is None else min(max(value, _MIN_MS), limit * _TOP)
 
 
 def _chart(searches: list[SloSearch], rows: list[dict[str, Any]], metric: str, limit: float, wide: bool) -> Any:

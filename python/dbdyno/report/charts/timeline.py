@@ -14,11 +14,11 @@ from dbdyno.report.charts.figure import COLOURS, WIDTH, Figure, data, draw
 from dbdyno.report.lines import cell_name, factor_names
 
 _AXIS_WIDTH = 62
-_MOST_CELLS = 24
+_MAX_CELLS = 24
 _MEGABYTE = 1e6
 # Lines with fewer values also show points.
 _MANY_POINTS = 40
-_LEAST_INTERVALS = 3
+_MIN_INTERVALS = 3
 
 
 # The counter of an interval, by the unit of the experiment.
@@ -39,7 +39,7 @@ def timeline_charts(document: Document) -> list[Figure]:
     factors = factor_names(document)
     counted = _COUNTED[document.measure.unit]
     made = []
-    for cell in document.cells[:_MOST_CELLS]:
+    for cell in document.cells[:_MAX_CELLS]:
         chosen = _typical(cell)
         if chosen is None:
             continue
@@ -84,7 +84,7 @@ def _whole(intervals: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
     return (
         intervals[:-1]
-        if len(intervals) >= _LEAST_INTERVALS and seconds(intervals[-1]) < seconds(intervals[0]) / 5
+        if len(intervals) >= _MIN_INTERVALS and seconds(intervals[-1]) < seconds(intervals[0]) / 5
         else intervals
     )
 

@@ -15,7 +15,7 @@ from dbdyno.report.charts.figure import Figure, colour, draw
 from dbdyno.report.charts.points import points
 
 # Maximum number of statements in the chart; the slowest ones are drawn.
-_MOST = 14
+_MAX_STATEMENTS = 14
 _WIDE_ROW = 24
 
 
@@ -30,7 +30,7 @@ def times_chart(document: Document) -> Figure | None:
     slowest: dict[str, float] = {}
     for row in rows:
         slowest[row["name"]] = max(slowest.get(row["name"], 0.0), row["ms"])
-    names = sorted(slowest, key=lambda name: -slowest[name])[:_MOST]
+    names = sorted(slowest, key=lambda name: -slowest[name])[:_MAX_STATEMENTS]
     rows = [row for row in rows if row["name"] in names]
     label = "Milliseconds per execution of each statement"
     slim, wide = (draw(_chart(rows, names, wide=each), label) for each in (False, True))

@@ -13,7 +13,7 @@ from dbdyno.report.why import VERDICTS
 
 _ROW = 30
 # Shares are cut to this range.
-_LOWEST, _HIGHEST = -0.5, 2.0
+_MIN_SHARE, _MAX_SHARE = -0.5, 2.0
 _ORDER = tuple(VERDICTS.values())
 
 
@@ -52,8 +52,8 @@ def _row(resource: WhyResource) -> dict[str, Any]:
     low, high = resource.ci95 or (share, share)
     return {
         "name": resource.name,
-        "share": min(max(share, _LOWEST), _HIGHEST),
-        "low": min(max(low, _LOWEST), _HIGHEST),
-        "high": min(max(high, _LOWEST), _HIGHEST),
+        "share": min(max(share, _MIN_SHARE), _MAX_SHARE),
+        "low": min(max(low, _MIN_SHARE), _MAX_SHARE),
+        "high": min(max(high, _MIN_SHARE), _MAX_SHARE),
         "series": VERDICTS[resource.verdict],
     }

@@ -16,7 +16,7 @@ from dbdyno.base.numbers import level
 Kind = Literal["text", "whole", "number", "truth", "time"]
 """``truth``: a Boolean; ``time``: a time in UTC; ``whole``: a 64-bit integer."""
 
-_MOST = 2**63
+_INT64_LIMIT = 2**63
 
 Row = TypeVar("Row")
 
@@ -113,7 +113,7 @@ def as_kind(value: object, kind: Kind) -> Any:
         case _ if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
             return None
         case "whole":
-            return int(value) if -_MOST <= value < _MOST else None
+            return int(value) if -_INT64_LIMIT <= value < _INT64_LIMIT else None
         case _:
             return float(value)
 

@@ -14,7 +14,7 @@ from dbdyno.report.charts.figure import COLOURS, data, draw, fitted
 from dbdyno.report.history import lines
 
 _HEIGHT = 200
-_MOST_POINTS = 60
+_MAX_POINTS = 60
 _MARKS = {"better": COLOURS[2], "worse": COLOURS[5], "inconclusive": COLOURS[7]}
 
 
@@ -38,7 +38,7 @@ def series_chart(series: Series, metric: MetricFacts, title: str) -> Figure:
     base: Any = alt.Chart(data(dots)).encode(x=x, y=y)
     layers: list[Any] = [
         base.mark_line(strokeWidth=1, opacity=0.5, color=COLOURS[0]),
-        base.mark_circle(size=22 if len(values) <= _MOST_POINTS else 8, opacity=1, color=COLOURS[0]),
+        base.mark_circle(size=22 if len(values) <= _MAX_POINTS else 8, opacity=1, color=COLOURS[0]),
         alt.Chart(data(means)).mark_rule(strokeWidth=2, color=COLOURS[1]).encode(
             x=alt.X("from:Q"), x2=alt.X2("to:Q"), y=alt.Y("mean:Q")
         ),

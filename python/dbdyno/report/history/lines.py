@@ -7,10 +7,10 @@ from dbdyno.base.numbers import level, percent
 from dbdyno.base.text import first_of, shortened
 from dbdyno.report.lines import factor_level
 
-_LONGEST_VALUE = 60
-_MOST_CHANGED = 12
-_MOST_IDS = 3
-_MOST_ODDS = 1e9
+_MAX_VALUE_LENGTH = 60
+_MAX_CHANGED = 12
+_MAX_IDS = 3
+_MAX_ODDS = 1e9
 
 
 def names(history: History) -> dict[str, str]:
@@ -78,7 +78,7 @@ def change_share(change: Change) -> str:
 
 def odds(value: float) -> str:
     """Return odds with one or two significant digits, such as ``4,200:1``."""
-    return ">1e9:1" if value > _MOST_ODDS else f"{float(f'{value:.2g}'):,.0f}:1"
+    return ">1e9:1" if value > _MAX_ODDS else f"{float(f'{value:.2g}'):,.0f}:1"
 
 
 def metrics(history: History) -> str:
@@ -103,8 +103,8 @@ def causes(change: Change) -> list[str]:
 
 def changed(facts: list[Changed]) -> list[str]:
     """Return one line per changed fact, a dozen at most, and the number of further ones."""
-    lines = [f"{each['name']}: {_short(each['before'])} → {_short(each['after'])}" for each in facts[:_MOST_CHANGED]]
-    more = len(facts) - _MOST_CHANGED
+    lines = [f"{each['name']}: {_short(each['before'])} → {_short(each['after'])}" for each in facts[:_MAX_CHANGED]]
+    more = len(facts) - _MAX_CHANGED
     return [*lines, f"and {more} more (--json has all)"] if more > 0 else lines
 
 
@@ -119,8 +119,8 @@ def day(moment: str) -> str:
 
 
 def _ids(found: list[str]) -> str:
-    return first_of(found, _MOST_IDS)
+    return first_of(found, _MAX_IDS)
 
 
 def _short(value: str) -> str:
-    return shortened(value, _LONGEST_VALUE)
+    return shortened(value, _MAX_VALUE_LENGTH)

@@ -9,7 +9,7 @@ _OPTION = "--cluster"
 _HINT = "use `ray://HOST:PORT` for a running cluster, or `local:3` for nodes on this machine"
 
 # Each Ray node consists of about six processes.
-_MOST_LOCAL = 32
+_MAX_LOCAL = 32
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,9 @@ def read_cluster(text: str) -> ClusterAddress:
     """Read ``ray://HOST:PORT``, ``ray://HOST:PORT?machines=4`` or ``local:3``. Raises InputError."""
     if text.startswith("local:"):
         number = text.removeprefix("local:")
-        if not number.isascii() or not number.isdecimal() or not 1 <= int(number) <= _MOST_LOCAL:
+        if not number.isascii() or not number.isdecimal() or not 1 <= int(number) <= _MAX_LOCAL:
             raise InputError(
-                _OPTION, f"`{text}`: invalid number of nodes", f"use `local:N` with N from 1 to {_MOST_LOCAL}"
+                _OPTION, f"`{text}`: invalid number of nodes", f"use `local:N` with N from 1 to {_MAX_LOCAL}"
             )
         return ClusterAddress("", int(number))
     parts = urlsplit(text)

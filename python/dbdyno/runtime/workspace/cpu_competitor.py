@@ -12,7 +12,7 @@ from dbdyno.base.errors import SystemFailed
 _PROGRAM = Path(__file__).with_name("cpu_load.py")
 
 # Seconds that the program gets to end.
-_LONGEST_S = 30.0
+_TIMEOUT_S = 30.0
 
 
 @dataclass
@@ -47,7 +47,7 @@ def compete_for_cpus(share: float, processors: Sequence[int]) -> Iterator[CpuCom
             raise SystemFailed("could not start the program that competes for the CPUs")
         yield result
         with suppress(subprocess.TimeoutExpired, ValueError):
-            output, _ = program.communicate(timeout=_LONGEST_S)
+            output, _ = program.communicate(timeout=_TIMEOUT_S)
             result.used_share = float(output)
     finally:
         with suppress(OSError):

@@ -23,7 +23,7 @@ from dbdyno.model.events.observations import Waits
 from dbdyno.model.events.trial import TrialResult
 
 #: Minimum number of samples, and of sessions seen in a wait, to report the wait.
-FEWEST = 10
+MIN_SAMPLES = 10
 
 # Probability of error at either end of the interval.
 _TAIL = 0.025
