@@ -324,10 +324,10 @@ def _warned(*sides: tuple[Document, Cell]) -> str:
 
 def _said(document: Document, cells: Container[str]) -> list[str]:
     """Return a run's findings about the given cells or about the whole run."""
-    found = [
+    findings = [
         finding for finding in document.findings if not finding.cells or any(cell in cells for cell in finding.cells)
     ]
-    texts = [f"{document.id}: {finding.text}{_of(finding.cells, document)}" for finding in found]
+    texts = [f"{document.id}: {finding.text}{_of(finding.cells, document)}" for finding in findings]
     return list(dict.fromkeys(texts))
 
 

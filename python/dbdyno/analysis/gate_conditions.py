@@ -64,15 +64,15 @@ def judge_conditions(conditions: Sequence[Condition], pairs: Pairs) -> list[tupl
 def _judge(condition: Condition, pairs: Pairs) -> Iterator[tuple[str, Judgement]]:
     if condition.table is not None:
         _check_table(condition, pairs)
-    found = list(dict.fromkeys(_VIOLATIONS[condition.kind](condition, pairs)))
-    for violation in found:
+    violations = list(dict.fromkeys(_VIOLATIONS[condition.kind](condition, pairs)))
+    for violation in violations:
         yield violation.statement, Judgement("failed", violation.reason, violation=violation)
     unknown = [cell for _, cell in pairs if not _is_known(condition, cell)]
     if unknown:
         what = "reports no row estimates" if condition.kind == "estimates" else "reports no plans that dbdyno can read"
         systems = ", ".join(dict.fromkeys(cell.system.name for cell in unknown))
         yield "--fail-on", Judgement("not settled", f"{condition.text} was not checked: {systems} {what}")
-    elif not found:
+    elif not violations:
         count = len({title_of(cell, statement) for _, cell in pairs for statement in cell.statements})
         statements = "1 statement" if count == 1 else f"{count} statements"
         yield "--fail-on", Judgement("pass", f"{condition.text}: {statements} checked")
@@ -136,14 +136,14 @@ def _plan_changes(condition: Condition, pairs: Pairs) -> Iterator[Violation]:
 
 def _missing_indexes(condition: Condition, pairs: Pairs) -> Iterator[Violation]:
     of_cells = {cell.id: (before, cell) for before, cell in pairs}
-    for found in whole_tables([cell for _, cell in pairs]):
-        sql = found.evidence.get("sql")
+    for finding in whole_tables([cell for _, cell in pairs]):
+        sql = finding.evidence.get("sql")
         # An index that exists and isn't used is not missing.
-        if sql is None or found.evidence.get("there") is not None:
+        if sql is None or finding.evidence.get("there") is not None:
             continue
-        before, cell = of_cells[found.cells[0]]
+        before, cell = of_cells[finding.cells[0]]
         statement = next(
-            cell_statement for cell_statement in cell.statements if cell_statement.sql == found.evidence["statement"]
+            cell_statement for cell_statement in cell.statements if cell_statement.sql == finding.evidence["statement"]
         )
         yield _violation(condition, before, cell, statement, f"lacks an index: `{sql}`", statement.plan_nodes)
 

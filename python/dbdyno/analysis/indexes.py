@@ -88,16 +88,16 @@ class Choice:
 
 
 def choose(
-    found: Sequence[Measured], total_ms: Mapping[str, float], budget_bytes: int | None, *, weighted: bool = False
+    indexes: Sequence[Measured], total_ms: Mapping[str, float], budget_bytes: int | None, *, weighted: bool = False
 ) -> Choice:
     """Choose the indexes that are best together: each one saves more than :func:`_cost` charges for it.
 
     ``total_ms``: the time of each statement without them, times its weight; ``weighted``: the weights are the user's.
     A statement is taken to be as fast as with its best index alone; the chosen set is measured afterwards.
     """
-    fitting = [measured for measured in found if budget_bytes is None or (measured.bytes or 0) <= budget_bytes]
+    fitting = [measured for measured in indexes if budget_bytes is None or (measured.bytes or 0) <= budget_bytes]
 
-    largest = max((measured.bytes or 0 for measured in found), default=0) or 1
+    largest = max((measured.bytes or 0 for measured in indexes), default=0) or 1
 
     def cost(taken: Sequence[Measured]) -> float:
         # The largest index is charged twice as much as a tiny one.
@@ -109,7 +109,7 @@ def choose(
         best = min((each for each in sets if budget_bytes is None or _size(each) <= budget_bytes), key=cost)
     else:
         best = _greedy(fitting, cost, budget_bytes)
-    others = [measured for measured in found if measured not in best]
+    others = [measured for measured in indexes if measured not in best]
     over = [measured.name for measured in others if budget_bytes is not None and cost([*best, measured]) < cost(best)]
     return Choice(tuple(measured.name for measured in best), tuple(over))
 
@@ -128,12 +128,12 @@ def _cost(taken: Sequence[Measured], total_ms: Mapping[str, float], charged: flo
 
 
 def _greedy(
-    found: Sequence[Measured], cost: Callable[[Sequence[Measured]], float], budget_bytes: int | None
+    indexes: Sequence[Measured], cost: Callable[[Sequence[Measured]], float], budget_bytes: int | None
 ) -> list[Measured]:
     """Add the index that saves most, again and again."""
     taken: list[Measured] = []
     while True:
-        rest = [measured for measured in found if measured not in taken]
+        rest = [measured for measured in indexes if measured not in taken]
         sets = [
             [*taken, measured] for measured in rest if budget_bytes is None or _size([*taken, measured]) <= budget_bytes
         ]

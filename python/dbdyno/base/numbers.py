@@ -133,8 +133,8 @@ _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.
 
 def parse_duration(text: str) -> float | None:
     """Return the seconds of a duration with its unit, such as ``500ms``, ``2 s`` or ``1h``; None for another text."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]+)", text)
-    return None if found is None or found[2] not in _SECONDS else float(found[1]) * _SECONDS[found[2]]
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]+)", text)
+    return None if match is None or match[2] not in _SECONDS else float(match[1]) * _SECONDS[match[2]]
 
 
 def duration(seconds: float) -> str:

@@ -22,14 +22,14 @@ def printable(text: str) -> str:
 
 def printable_json(text: str) -> str:
     """Return a JSON document with the same characters as JSON escapes, so that its value doesn't change."""
-    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 _SPACE, _DELETE = 0x20, 0x7F
 
 
-def _symbol(found: re.Match[str]) -> str:
-    character = found[0]
+def _symbol(match: re.Match[str]) -> str:
+    character = match[0]
     if character == "\r\n":
         return "\n"
     code = ord(character)

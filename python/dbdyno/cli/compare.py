@@ -160,9 +160,9 @@ def earlier_values(store: Store, a: Side, b: Side) -> Earlier:
     def values(cell: str, metric: str) -> list[float]:
         name = metric.replace("_", ".")
         own = None if baseline is None else baseline.trials.get(cell)
-        found = [run.trials[cell] for run in runs if own is not None and cell in run.trials]
+        cells = [run.trials[cell] for run in runs if own is not None and cell in run.trials]
         alike = [
-            cell_summary for cell_summary in found if own is not None and cell_summary.definition == own.definition
+            cell_summary for cell_summary in cells if own is not None and cell_summary.definition == own.definition
         ]
         return [
             value

@@ -147,8 +147,8 @@ class ExperimentSource:
         from dbdyno.cli.distil import DistilOptions, distilled
 
         if file not in self.distilled:
-            found = distilled(file, systems[0] if systems else None, DistilOptions(self.directory))
-            self.distilled[file] = found.text
+            workload = distilled(file, systems[0] if systems else None, DistilOptions(self.directory))
+            self.distilled[file] = workload.text
         return self.distilled[file]
 
     def _statement_engine(self, systems: Sequence[str]) -> str:

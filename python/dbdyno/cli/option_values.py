@@ -52,10 +52,10 @@ def read_bytes(text: str | None, option: str) -> int | None:
     """Read ``200MB``, ``64kB`` or ``1.5 GB`` as bytes, in powers of 1024; None stays None. Raises InputError."""
     if text is None:
         return None
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?\s*", text, re.IGNORECASE)
-    if found is None or float(found[1]) <= 0:
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?\s*", text, re.IGNORECASE)
+    if match is None or float(match[1]) <= 0:
         raise InputError(option, f"`{text}` is not a size", "write `64kB`, `200MB` or `1GB`")
-    return round(float(found[1]) * _BYTES[found[2].lower()])
+    return round(float(match[1]) * _BYTES[match[2].lower()])
 
 
 def read_rounds(text: str | None) -> int | Literal["auto"] | None:

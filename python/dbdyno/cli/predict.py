@@ -103,8 +103,8 @@ def _rows(text: str, option: str) -> int:
 
 
 def _bytes(text: str, option: str) -> float:
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(?:([kMGT]?)(i?)B)?", text.strip())
-    if found is None or float(found[1]) <= 0:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(?:([kMGT]?)(i?)B)?", text.strip())
+    if match is None or float(match[1]) <= 0:
         raise InputError(option, f"`{text}` is not a size", "write sizes as 64MB, 32GB or 16GiB")
-    base = 1024.0 if found[3] else 1000.0
-    return float(float(found[1]) * base ** _POWERS[found[2] or ""])
+    base = 1024.0 if match[3] else 1000.0
+    return float(float(match[1]) * base ** _POWERS[match[2] or ""])

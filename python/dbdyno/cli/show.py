@@ -208,12 +208,12 @@ def print_runs(experiment: str | None, limit: int, store_place: str | None) -> N
     for column in ("run", "experiment", "started (UTC)", "status", "trials", "failed"):
         table.add_column(column, justify="right" if column in ("trials", "failed") else "left", no_wrap=True)
     with closing(open_store(store_place, make=False)) as store:
-        found = store.runs(experiment, limit)
-    for run in found:
+        runs = store.runs(experiment, limit)
+    for run in runs:
         started = run.started[:19].replace("T", " ")
         table.add_row(run.id, run.experiment, started, run.status, str(run.done), str(run.failed or ""))
     console = Console()
-    console.print(table if found else f"no runs in {store.place}; to start one: dbdyno run pk-lookup")
+    console.print(table if runs else f"no runs in {store.place}; to start one: dbdyno run pk-lookup")
 
 
 def show_run(name: str, store_place: str | None, exports: Exports, *, verbose: bool) -> None:

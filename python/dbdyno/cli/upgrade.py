@@ -68,7 +68,7 @@ def upgrade_statements(
         rejected = {name: words for name, words in after.items() if name not in before}
     notes = [f"not measured, because {old.name} rejects it: {name}: {words}" for name, words in before.items()]
     measured = [name for name in names if name not in before and name not in after]
-    found = [_rejected(name, words) for name, words in rejected.items()]
+    statements = [_rejected(name, words) for name, words in rejected.items()]
     with writing_store(store_place) as store:
         sides = None
         if measured:
@@ -86,10 +86,10 @@ def upgrade_statements(
             if sides is None:
                 console.print("interrupted: no verdict")
                 return INTERRUPTED
-            found += _of_sides(sides, options.share)
-        found, left_out = _Explainer(run, upgrade, (old, new), experiment, seed, note).explain(found)
+            statements += _of_sides(sides, options.share)
+        statements, left_out = _Explainer(run, upgrade, (old, new), experiment, seed, note).explain(statements)
         notes += left_out
-        done = Upgrade(run.source.experiments[0], *_names(found, old, new), by_harm(found), notes)
+        done = Upgrade(run.source.experiments[0], *_names(statements, old, new), by_harm(statements), notes)
         code = _conclude(done, sides, options, console, command)
         if code:
             report_store_errors(store, console)
@@ -128,12 +128,12 @@ def _of_sides(sides: Sides, margin: float) -> list[StatementUpgrade]:
     compared, document = sides.compared, sides.document
     cells = {cell.id: cell for cell in document.cells}
     rows = row_verdicts(sides.observations)
-    found = []
+    statements = []
     judgements = judge(compared, margin)
     for comparison, judgement, changes in zip(compared.comparisons, judgements, compared.plan_changes, strict=True):
         old, new = cells[comparison.a], cells[comparison.b]
         verdict = rows.get((old.id, new.id), NOT_COMPARED)
-        found.append(
+        statements.append(
             StatementUpgrade(
                 str(new.factors[STATEMENT]),
                 judge_rows(judgement, verdict),
@@ -144,7 +144,7 @@ def _of_sides(sides: Sides, margin: float) -> list[StatementUpgrade]:
                 all(statement.plan_nodes for cell in (old, new) for statement in cell.statements),
             )
         )
-    return found
+    return statements
 
 
 @dataclass(frozen=True)
@@ -181,26 +181,28 @@ class _Explainer:
         return statements, notes
 
     def _bisect(
-        self, found: Sequence[StatementUpgrade], provisioners: Provisioners
+        self, statements: Sequence[StatementUpgrade], provisioners: Provisioners
     ) -> tuple[list[StatementUpgrade], list[str]]:
         old, new = self.systems
-        steps, ends = _steps(found, old, new, self.upgrade), _names(found, old, new)
+        steps, ends = _steps(statements, old, new, self.upgrade), _names(statements, old, new)
         bisection = Bisection(self.experiment, old, steps, ends, provisioners, self.seed, self.note)
-        made = bisection.find(found)
+        made = bisection.find(statements)
         return made, [f"left out of the bisection: {name}: {why}" for name, why in bisection.skipped.items()]
 
 
-def _steps(found: Sequence[StatementUpgrade], old: SystemSpec, new: SystemSpec, upgrade: UpgradeOptions) -> list[Step]:
+def _steps(
+    statements: Sequence[StatementUpgrade], old: SystemSpec, new: SystemSpec, upgrade: UpgradeOptions
+) -> list[Step]:
     """Return the systems between both, oldest first. Raises InputError."""
     if upgrade.via:
         return [_named_step(parse_url(each)) for each in upgrade.via]
-    first, last = _versions(found) or (sqlite_version(old), sqlite_version(new))
+    first, last = _versions(statements) or (sqlite_version(old), sqlite_version(new))
     return sqlite_steps(new, first, last)
 
 
-def _versions(found: Sequence[StatementUpgrade]) -> tuple[str, str] | None:
+def _versions(statements: Sequence[StatementUpgrade]) -> tuple[str, str] | None:
     """Return the versions that both systems report; None if no statement was measured on both."""
-    cells = ((statement.old, statement.new) for statement in found)
+    cells = ((statement.old, statement.new) for statement in statements)
     versions = ((old.system.version or "", new.system.version or "") for old, new in cells if old and new)
     return next(versions, None)
 
@@ -209,9 +211,9 @@ def _named_step(system: SystemSpec) -> Step:
     return Step(system.label or system.name, lambda: system)
 
 
-def _names(found: Sequence[StatementUpgrade], old: SystemSpec, new: SystemSpec) -> tuple[str, str]:
+def _names(statements: Sequence[StatementUpgrade], old: SystemSpec, new: SystemSpec) -> tuple[str, str]:
     """Return what to call both systems: by version if that distinguishes them, otherwise by their URLs."""
-    versions = _versions(found)
+    versions = _versions(statements)
     if versions is None or versions[0] == versions[1]:
         return old.label or old.name, new.label or new.name
     title = engine_of(new.engine).title

@@ -100,8 +100,8 @@ def find_source(spec: str) -> Source:
 
     Raises InputError if it doesn't exist, SystemFailed if it cannot be downloaded.
     """
-    found = release_source(spec)
-    return read_source(found.directory / SOURCE, found.title)
+    source = release_source(spec)
+    return read_source(source.directory / SOURCE, source.title)
 
 
 def read_source(path: Path, family: str) -> Source:

@@ -36,8 +36,8 @@ def valgrind_version() -> str:
     said = subprocess.run(
         [path, "--version"], capture_output=True, encoding="utf-8", errors="replace", check=False
     ).stdout.strip()
-    found = re.match(r"valgrind-(\d+)\.(\d+)", said)
-    if found is None or (int(found[1]), int(found[2])) < _OLDEST_VALGRIND:
+    match = re.match(r"valgrind-(\d+)\.(\d+)", said)
+    if match is None or (int(match[1]), int(match[2])) < _OLDEST_VALGRIND:
         raise SystemFailed(f"`valgrind --version` prints `{said}`: version 3.19 or newer is required")
     return said.removeprefix("valgrind-")
 
@@ -82,7 +82,7 @@ def _ending(name: str, code: int, said: str) -> str:
     lines = [line for line in said.strip().splitlines() if line.strip("=- 0123456789")]
     # Valgrind's own lines begin with the process id: `==123==`, `--123--`.
     own = [line for line in lines if not re.match(r"(==|--)\d+(==|--)", line)]
-    signals = [found[1] for line in lines if (found := re.search(r"default action of signal (\d+ \(\w+\))", line))]
+    signals = [match[1] for line in lines if (match := re.search(r"default action of signal (\d+ \(\w+\))", line))]
     if signals:
         return f"{name} was terminated by signal {signals[0]} under valgrind"
     told = f": {own[-1]}" if own else " without a message"

@@ -136,7 +136,7 @@ class AnnotatedFunction:
 
 def annotate(source: SourceMap, costs: EngineCosts, order: Order = "hottest") -> list[AnnotatedFunction]:
     """Return the functions with a cost, ordered by cost or by position in the source."""
-    found = []
+    functions = []
     for function in source.functions:
         lines = [
             AnnotatedLine(number, source.lines[number - 1], costs.lines.get(number))
@@ -144,7 +144,7 @@ def annotate(source: SourceMap, costs: EngineCosts, order: Order = "hottest") ->
         ]
         i_refs = sum(line.cost.i_refs for line in lines if line.cost is not None)
         if i_refs:
-            found.append(AnnotatedFunction(function, i_refs, i_refs / max(costs.total, 1), lines))
+            functions.append(AnnotatedFunction(function, i_refs, i_refs / max(costs.total, 1), lines))
     if order == "hottest":
-        found.sort(key=lambda annotated_function: (-annotated_function.i_refs, annotated_function.function.first))
-    return found
+        functions.sort(key=lambda annotated_function: (-annotated_function.i_refs, annotated_function.function.first))
+    return functions

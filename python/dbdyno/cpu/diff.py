@@ -54,9 +54,9 @@ class Side:
 def diff(before: Side, after: Side) -> list[FunctionChange]:
     """Return the functions whose instructions differ between two counts, largest change first."""
     one, other = _by_key(before.costs), _by_key(after.costs)
-    found = [FunctionChange(key[1], key[0], one.get(key), other.get(key)) for key in dict.fromkeys([*one, *other])]
+    changes = [FunctionChange(key[1], key[0], one.get(key), other.get(key)) for key in dict.fromkeys([*one, *other])]
     texts = _Functions(before.source), _Functions(after.source)
-    changed = [change for change in found if change.difference or _lines_differ(change)]
+    changed = [change for change in changes if change.difference or _lines_differ(change)]
     for change in changed:
         change.lines = list(_lines(change, before, after, texts))
     kept = [change for change in changed if change.difference or any(line.difference for line in change.lines)]

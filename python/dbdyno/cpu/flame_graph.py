@@ -84,8 +84,8 @@ def fold(profile: Profile, side_of: Callable[[Function], Side], groups: dict[int
 
 
 def _root(caller: Function, groups: dict[int, str]) -> str:
-    found = re.search(r"dbdyno_group_(\d\d)", caller.name)
-    name = groups.get(int(found[1]), caller.name) if found else caller.name
+    match = re.search(r"dbdyno_group_(\d\d)", caller.name)
+    name = groups.get(int(match[1]), caller.name) if match else caller.name
     # Semicolons separate frames.
     return name.replace(";", ",")
 

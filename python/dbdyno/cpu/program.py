@@ -107,8 +107,8 @@ def _compile(command: list[str], directory: Path, build: Build) -> list[str]:
         try:
             compile_command([*command, *itertools.chain(*given.values())], directory)
         except SystemFailed as error:
-            found = _UNDECLARED.search(str(error))
-            name = found and (found["constant"] or found["function"])
+            match = _UNDECLARED.search(str(error))
+            name = match and (match["constant"] or match["function"])
             definition = None if name is None or name in given else _definition(name)
             if name is None or definition is None:
                 raise SystemFailed(f"it doesn't compile with SQLite {build.source.version}: {error}") from error
@@ -131,8 +131,8 @@ def _definition(name: str) -> list[str] | None:
 def _newest_value(name: str) -> str | None:
     """Return the value of a constant in the bundled SQLite."""
     text = (release_source(BUNDLED).directory / SOURCE).read_text(encoding="utf-8", errors="replace")
-    found = re.search(rf"^#define\s+{name}\s+(\d+)\b", text, re.MULTILINE)
-    return found and found[1]
+    match = re.search(rf"^#define\s+{name}\s+(\d+)\b", text, re.MULTILINE)
+    return match and match[1]
 
 
 def count_program(part: Part, path: Path, build: Build) -> Counted:

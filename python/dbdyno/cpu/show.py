@@ -73,15 +73,15 @@ def show(document: CpuDocument, console: Console, named: str | None = None) -> N
     console.print("limits: " + "; ".join(document["limits"]), style="dim")
 
 
-def show_changes(found: Changes, name: str, console: Console) -> None:
+def show_changes(changes: Changes, name: str, console: Console) -> None:
     """Print the changes since a baseline."""
-    total = found.total
+    total = changes.total
     line = f"compared with {name}: {total.before:,} → {total.after:,} instructions, {_change(total)}"
     console.print(line, style="bold")
     for title, changed in (
-        ("part", [change for change in found.parts if change.difference]),
-        ("file", found.files),
-        ("function", found.functions),
+        ("part", [change for change in changes.parts if change.difference]),
+        ("file", changes.files),
+        ("function", changes.functions),
     ):
         if not changed:
             console.print(f"no {title} changed")
@@ -93,7 +93,7 @@ def show_changes(found: Changes, name: str, console: Console) -> None:
         console.print(table)
         if len(changed) > _CHANGED:
             console.print(f"and {len(changed) - _CHANGED} more", style="dim")
-    for clause in found.differing:
+    for clause in changes.differing:
         console.print(Text.assemble(("results differ", "red"), f": {clause}"))
 
 

@@ -65,16 +65,16 @@ def index_candidates(
     and whose names are taken. Indexes whose conditions an existing one serves are left out. The list is empty if
     the statement can't be parsed.
     """
-    found = _advice(sql, engine, catalog)
-    if found is None:
+    advice = _advice(sql, engine, catalog)
+    if advice is None:
         return []
     made: list[Index] = []
     used = {node.index for node in plan.reads if node.kind == "search" and node.index} if plan is not None else set()
-    for candidate in sorted(found.candidates(), key=lambda each: (_place(each.use, plan), each.rank)):
+    for candidate in sorted(advice.candidates(), key=lambda each: (_place(each.use, plan), each.rank)):
         if len(made) == limit:
             break
-        if found.existing(candidate, used) is None:
-            index = found.index(candidate, {other.name for other in (*known, *made)})
+        if advice.existing(candidate, used) is None:
+            index = advice.index(candidate, {other.name for other in (*known, *made)})
             index = next((other for other in known if other.is_like(index)), index)
             if not any(other.is_like(index) for other in made):
                 made.append(index)
@@ -88,17 +88,21 @@ def index_for(sql: str, engine: str, table: str, catalog: JsonObject, *, inner: 
     once for each row of another table. Join columns count only then, or if a condition selects few rows of the other
     table. ``None``: no condition can use an index, or the statement can't be parsed.
     """
-    found = _advice(sql, engine, catalog)
-    if found is None:
+    advice = _advice(sql, engine, catalog)
+    if advice is None:
         return None
     wanted = table.lower()
-    aliased = [table_use for table_use in found.uses if table_use.source.name.lower() == wanted]
-    named = aliased or [table_use for table_use in found.uses if table_use.table.written.lower() == wanted]
-    for candidate in sorted(found.candidates(), key=lambda each: each.rank):
+    aliased = [table_use for table_use in advice.uses if table_use.source.name.lower() == wanted]
+    named = aliased or [table_use for table_use in advice.uses if table_use.table.written.lower() == wanted]
+    for candidate in sorted(advice.candidates(), key=lambda each: each.rank):
         # A covering index comes first if it would be read wholly.
         is_plain = not (candidate.where or candidate.together or (candidate.more and candidate.rank >= 0))
-        if candidate.use in named and is_plain and (inner or not candidate.is_joined or found.is_driven(candidate.use)):
-            return replace(found.index(candidate, set()), existing=found.existing(candidate, set()))
+        if (
+            candidate.use in named
+            and is_plain
+            and (inner or not candidate.is_joined or advice.is_driven(candidate.use))
+        ):
+            return replace(advice.index(candidate, set()), existing=advice.existing(candidate, set()))
     return None
 
 
@@ -225,9 +229,9 @@ class _Advice:
             if not is_unique(use.table, keys):
                 ranged = use.ranges[0] if use.ranges else ()
                 rank = 0 if is_likely else 1
-                found = _Candidate(use, (*keys, *ranged), rank, len(keys), fixed=True, is_joined=not equal)
-                yield found
-                yield from self._covering(found, is_first=False)
+                candidate = _Candidate(use, (*keys, *ranged), rank, len(keys), fixed=True, is_joined=not equal)
+                yield candidate
+                yield from self._covering(candidate, is_first=False)
             if equal and not is_unique(use.table, joined):
                 yield _Candidate(use, tuple(joined), 2, len(joined), is_joined=True)
         for key in (*use.driving, *use.joined_ranges):
@@ -259,9 +263,9 @@ class _Advice:
             others = [other for other in use.equal if other is not equality]
             single = [*use.correlated, *(other.key for other in others if not other.several)]
             several = [other.key for other in others if other.several]
-            found = next(_variants(use, single, several), None)
-            if found is not None:
-                yield replace(found, rank=3, where=equality.where)
+            candidate = next(_variants(use, single, several), None)
+            if candidate is not None:
+                yield replace(candidate, rank=3, where=equality.where)
             elif equality in use.filters:
                 yield _Candidate(use, (equality.key,), 2, where=equality.where)
 

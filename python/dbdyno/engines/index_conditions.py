@@ -780,11 +780,11 @@ def _nulled(join: Join, side: str) -> list[Source]:
 
 
 def _outer(scope: Scope) -> list[Scope]:
-    found = []
+    scopes = []
     while scope.parent is not None:
         scope = scope.parent
-        found.append(scope)
-    return found
+        scopes.append(scope)
+    return scopes
 
 
 def _add(to: list[_Item], item: _Item) -> None:

@@ -60,21 +60,21 @@ _SQLITE_SORT = "USE TEMP B-TREE FOR "
 
 def of_sqlite(plan: Sequence[str]) -> PlanRead:
     """Parse SQLite's ``EXPLAIN QUERY PLAN``: https://www.sqlite.org/eqp.html."""
-    found = PlanRead()
+    plan_read = PlanRead()
     for line in plan:
         step = line.strip()
         made = _SQLITE.fullmatch(step)
         if step.startswith(_SQLITE_SORT):
             what = step.removeprefix(_SQLITE_SORT)
-            found.nodes.append(PlanNode(kind="sort", line=step, depth=0, condition=what, temp=True))
+            plan_read.nodes.append(PlanNode(kind="sort", line=step, depth=0, condition=what, temp=True))
         elif step.startswith("MATERIALIZE "):
-            found.nodes.append(PlanNode(kind="temp", line=step, depth=0, temp=True))
+            plan_read.nodes.append(PlanNode(kind="temp", line=step, depth=0, temp=True))
         elif made is None or _NO_TABLE.search(step):
-            found.nodes.append(PlanNode(kind="other", line=step, depth=0))
+            plan_read.nodes.append(PlanNode(kind="other", line=step, depth=0))
         else:
             by = _SQLITE_INDEX.fullmatch(made["using"] or "")
             automatic = (made["using"] or "").startswith("AUTOMATIC")
-            found.nodes.append(
+            plan_read.nodes.append(
                 PlanNode(
                     kind="scan" if made["how"] == "SCAN" or automatic else "search",
                     line=step,
@@ -84,11 +84,11 @@ def of_sqlite(plan: Sequence[str]) -> PlanRead:
                     index=None if by is None or automatic else by["index"],
                     condition=made["condition"],
                     index_only=by is not None and by["covering"] is not None and not automatic,
-                    inner=automatic or bool(found.reads),
+                    inner=automatic or bool(plan_read.reads),
                     temp=automatic,
                 )
             )
-    return found
+    return plan_read
 
 
 _NAME = r'(?:"(?:[^"]|"")+"|\S+)'
@@ -111,7 +111,7 @@ _POSTGRESQL_KINDS: dict[str, PlanNodeKind] = {
 
 def of_postgresql(plan: Sequence[str]) -> PlanRead:
     """Parse PostgreSQL's ``EXPLAIN (COSTS OFF)``; see "Using EXPLAIN" in its documentation."""
-    found = PlanRead()
+    plan_read = PlanRead()
     above: list[int] = []
     for place, line in enumerate(plan):
         if place and not line.lstrip().startswith("->"):
@@ -120,9 +120,9 @@ def of_postgresql(plan: Sequence[str]) -> PlanRead:
         while above and above[-1] >= indent:
             above.pop()
         step = line.strip().removeprefix("->").strip().removeprefix("Parallel ")
-        found.nodes.append(_postgresql_node(step, len(above), plan, place))
+        plan_read.nodes.append(_postgresql_node(step, len(above), plan, place))
         above.append(indent)
-    return found
+    return plan_read
 
 
 def _postgresql_node(step: str, depth: int, plan: Sequence[str], place: int) -> PlanNode:
@@ -192,13 +192,13 @@ _BY_AN_INDEX = frozenset(
 
 def of_mysql(plan: Sequence[str]) -> PlanRead:
     """Parse ``EXPLAIN`` of MySQL and MariaDB, one row per line: `simple, t, ALL, Using where; Using filesort`."""
-    found = PlanRead()
+    plan_read = PlanRead()
     for line in plan:
         parts = line.split(", ")
         how = parts[2] if parts[2:] else ""
         # The type of an inserted row is ALL too.
         if parts[0] in ("insert", "replace") or (how not in _BY_AN_INDEX and how not in ("ALL", "index")):
-            found.nodes.append(PlanNode(kind="other", line=line, depth=0))
+            plan_read.nodes.append(PlanNode(kind="other", line=line, depth=0))
             continue
         extra = parts[-1]
         keys = [part.removeprefix("key ") for part in parts[3:] if part.startswith("key ")]
@@ -209,14 +209,16 @@ def of_mysql(plan: Sequence[str]) -> PlanRead:
             table=parts[1],
             index=keys[0] if keys else None,
             index_only="Using index" in re.split("; ?", extra),
-            inner=bool(found.reads),
+            inner=bool(plan_read.reads),
         )
-        found.nodes.append(node)
+        plan_read.nodes.append(node)
         if "hash join" in extra or "Using join buffer" in extra:
-            found.nodes.append(PlanNode(kind="hash join" if "hash" in extra else "nested loop", line=extra, depth=0))
+            plan_read.nodes.append(
+                PlanNode(kind="hash join" if "hash" in extra else "nested loop", line=extra, depth=0)
+            )
         if "Using filesort" in extra or "Using temporary" in extra:
-            found.nodes.append(PlanNode(kind="sort", line=extra, depth=0, temp="Using temporary" in extra))
-    return found
+            plan_read.nodes.append(PlanNode(kind="sort", line=extra, depth=0, temp="Using temporary" in extra))
+    return plan_read
 
 
 # DuckDB: `  SEQ_SCAN (Table: memory.main.t) (Type: Sequential Scan) (Filters: a=1)`.
@@ -236,7 +238,7 @@ _DUCKDB_KINDS: dict[str, PlanNodeKind] = {
 
 def of_duckdb(plan: Sequence[str]) -> PlanRead:
     """Parse the outline that dbdyno creates from DuckDB's ``EXPLAIN (FORMAT JSON)``."""
-    found = PlanRead(indexes_are_ordered=False)
+    plan_read = PlanRead(indexes_are_ordered=False)
     for line in plan:
         step = line.strip()
         made = _DUCKDB.match(step)
@@ -250,8 +252,8 @@ def of_duckdb(plan: Sequence[str]) -> PlanRead:
         if made:
             node.kind = "search" if "Index Scan" in step else "scan"
             node.table = made["table"].rpartition(".")[2].strip('"')
-        found.nodes.append(node)
-    return found
+        plan_read.nodes.append(node)
+    return plan_read
 
 
 # MongoDB's stages, such as `SORT`, `COLLSCAN orders`, `FETCH`, `IXSCAN by_customer`.
@@ -265,7 +267,7 @@ def of_mongodb(plan: Sequence[str]) -> PlanRead:
     """Parse the stages of MongoDB's ``explain``, or the SQLite query plan that FerretDB reports."""
     own = any(line.startswith(_FILTERS_ITSELF) for line in plan)
     why = "FerretDB applies the filter itself to every document, regardless of indexes" if own else ""
-    found = PlanRead(no_index_reason=why)
+    plan_read = PlanRead(no_index_reason=why)
     for depth, line in enumerate(plan):
         step = line.strip()
         made = _MONGODB.match(step)
@@ -277,8 +279,8 @@ def of_mongodb(plan: Sequence[str]) -> PlanRead:
             node.kind, node.table = "scan", made["name"]
         elif made:
             node.kind, node.index = "search", made["name"]
-        found.nodes.append(node)
-    return found
+        plan_read.nodes.append(node)
+    return plan_read
 
 
 def with_table_names(

@@ -244,9 +244,9 @@ class Scopes:
         """Return the source that a column belongs to, and the scope that reads it."""
         scope = self.of(column)
         while scope is not None:
-            found = scope.find(column)
-            if found is not None:
-                return scope, found
+            source = scope.find(column)
+            if source is not None:
+                return scope, source
             scope = scope.parent
         return None
 
@@ -361,16 +361,16 @@ def origins(scopes: Scopes, source: Source, column: str, depth: int = 0) -> Iter
         return
     if source.derived is None or depth > _DEEPEST:
         return
-    for arm, found in source.derived.outputs(column):
+    for arm, expression in source.derived.outputs(column):
         if arm.is_barrier:
             continue
-        if isinstance(found, tuple):
+        if isinstance(expression, tuple):
             if not arm.is_grouped:
-                yield from origins(scopes, found[0], found[1], depth + 1)
+                yield from origins(scopes, expression[0], expression[1], depth + 1)
             continue
-        if arm.is_grouped and not is_group(arm, found):
+        if arm.is_grouped and not is_group(arm, expression):
             continue
-        inner = found.unnest()
+        inner = expression.unnest()
         if isinstance(inner, exp.Column):
             at = scopes.source_of(inner)
             if at is not None and at[0] is arm:

@@ -125,7 +125,7 @@ def placeholders(text: str, syntax: Syntax = STANDARD) -> list[Token]:
 
     After an operand, `?` and `%s` are operators, and `:b` is part of a slice or a struct, e.g. `a[1:b]`.
     """
-    found: list[Token] = []
+    tokens: list[Token] = []
     before: Token | None = None
     brackets = 0
     for token in significant(tokenize(text, syntax)):
@@ -133,9 +133,9 @@ def placeholders(text: str, syntax: Syntax = STANDARD) -> list[Token]:
             brackets += {"[": 1, "{": 1, "]": -1, "}": -1}.get(token.text, 0)
         is_value = token.kind is Kind.PLACEHOLDER and _is_value(token, before, syntax, in_brackets=brackets > 0)
         if is_value:
-            found.append(token)
+            tokens.append(token)
         before = token if is_value or token.kind is not Kind.PLACEHOLDER else replace(token, kind=Kind.OPERATOR)
-    return found
+    return tokens
 
 
 def _is_value(token: Token, before: Token | None, syntax: Syntax, *, in_brackets: bool) -> bool:
@@ -219,8 +219,8 @@ def _pattern(syntax: Syntax) -> re.Pattern[str]:
 def _nested_comment_end(text: str, start: int) -> int:
     """Return the index after a comment that may contain nested comments. Raises UnterminatedError."""
     depth = 0
-    for found in re.compile(r"/\*|\*/").finditer(text, start):
-        depth += 1 if found[0] == "/*" else -1
+    for match in re.compile(r"/\*|\*/").finditer(text, start):
+        depth += 1 if match[0] == "/*" else -1
         if depth == 0:
-            return found.end()
+            return match.end()
     raise UnterminatedError("/*", start)

@@ -42,15 +42,15 @@ class StatementLog:
 
 def read_time(text: str) -> int | None:
     """Return a time of a log in microseconds since 1970; a zone's name is taken for UTC. ``None``: it isn't a time."""
-    found = _TIME.match(text)
-    if found is None:
+    match = _TIME.match(text)
+    if match is None:
         return None
-    year, month, day, hour, minute, second = map(int, found.groups()[:6])
-    micro = int((found[7] or "0").ljust(6, "0"))
+    year, month, day, hour, minute, second = map(int, match.groups()[:6])
+    micro = int((match[7] or "0").ljust(6, "0"))
     zone: timezone = UTC
-    if found[9]:
-        offset = timedelta(hours=int(found[10]), minutes=int(found[11] or 0))
-        zone = timezone(offset if found[9] == "+" else -offset)
+    if match[9]:
+        offset = timedelta(hours=int(match[10]), minutes=int(match[11] or 0))
+        zone = timezone(offset if match[9] == "+" else -offset)
     try:
         at = datetime(year, month, day, hour, minute, second, micro, zone)
     except ValueError:

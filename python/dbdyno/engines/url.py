@@ -42,20 +42,20 @@ def parse_url(url: str) -> SystemSpec:
         if spec.label:
             raise InputError(_shown(url), f"it has two names, `{own['name']}` and `{spec.label}`", "leave out one")
         return _named(replace(spec, label=own["name"]))
-    found = _URL.fullmatch(url.strip()) or _URL.fullmatch(f"{url.strip()}:")
-    if not found:
+    match = _URL.fullmatch(url.strip()) or _URL.fullmatch(f"{url.strip()}:")
+    if not match:
         hint = "write one such as `sqlite:`, `sqlite:/path/to/file.db` or `postgresql:?fsync=off`"
         raise InputError(_shown(url), "this is not the URL of a system", hint)
-    name = engine_named(found["engine"])
+    name = engine_named(match["engine"])
     if name is None:
-        close = difflib.get_close_matches(found["engine"].lower(), NAMES, 1, 0.6)
+        close = difflib.get_close_matches(match["engine"].lower(), NAMES, 1, 0.6)
         hint = f"did you mean `{close[0]}:`?" if close else "known: " + ", ".join(f"`{each}:`" for each in ENGINES)
-        raise InputError(_shown(url), f"unknown engine `{found['engine']}`", hint)
+        raise InputError(_shown(url), f"unknown engine `{match['engine']}`", hint)
     engine = engine_of(name)
-    scheme = found["engine"].lower() if found["engine"].lower() in engine.schemes else ""
+    scheme = match["engine"].lower() if match["engine"].lower() in engine.schemes else ""
     if engine.location == "command":
-        return _program(name, url, found["rest"])
-    rest, _, label = found["rest"].partition("#")
+        return _program(name, url, match["rest"])
+    rest, _, label = match["rest"].partition("#")
     rest, _, query = rest.partition("?")
     settings = _settings(url, query, empty=engine.is_server)
     authority, path = (None, rest)

@@ -105,18 +105,18 @@ def reaching_statements(compiled: CompiledCell, target: Mapping[str, Any], own: 
     return [each for each in beyond if each.statement in writing]
 
 
-def refuse(system: SystemSpec, what: str, found: Sequence[Writing]) -> None:
+def refuse(system: SystemSpec, what: str, writings: Sequence[Writing]) -> None:
     """Raise InputError if statements may write to ``what``, which dbdyno didn't create, or the system rejects one."""
-    if not found:
+    if not writings:
         return
-    rejected = next((writing for writing in found if writing.verdict == "rejected"), None)
+    rejected = next((writing for writing in writings if writing.verdict == "rejected"), None)
     if rejected is not None:
         raise InputError(system.name, f"the server does not accept {rejected.shown}: {rejected.why}")
-    more = f", and {len(found) - 1} more" if len(found) > 1 else ""
-    if found[0].verdict == "beyond":
-        problem = f"{found[0].shown} is not allowed: {found[0].why}{more}"
+    more = f", and {len(writings) - 1} more" if len(writings) > 1 else ""
+    if writings[0].verdict == "beyond":
+        problem = f"{writings[0].shown} is not allowed: {writings[0].why}{more}"
         raise InputError(system.name, problem, f"leave it out, or allow it with `{ALLOW}`")
-    raise not_ours(system, what, f"{found[0].clause}{more}")
+    raise not_ours(system, what, f"{writings[0].clause}{more}")
 
 
 def not_ours(system: SystemSpec, what: str, clause: str) -> InputError:
@@ -127,7 +127,7 @@ def not_ours(system: SystemSpec, what: str, clause: str) -> InputError:
     )
 
 
-def allowed(system: SystemSpec, what: str, found: Iterable[Writing]) -> dict[str, Any]:
+def allowed(system: SystemSpec, what: str, writings: Iterable[Writing]) -> dict[str, Any]:
     """Return the observation that a run with `--allow-writes` may have written to ``what``."""
     statements = [
         {
@@ -136,7 +136,7 @@ def allowed(system: SystemSpec, what: str, found: Iterable[Writing]) -> dict[str
             "certain": writing.verdict == "yes",
             "told": writing.clause,
         }
-        for writing in found
+        for writing in writings
     ]
     return {"kind": "writes allowed", "system": system.name, "wrote_to": what, "statements": statements}
 

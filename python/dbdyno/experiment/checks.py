@@ -382,8 +382,8 @@ def _is_repeatable(generator: BaseModel, tables: Mapping[str, Table], trail: tup
 def _column_repeats(name: str, tables: Mapping[str, Table], trail: tuple[str, ...]) -> bool:
     if name in trail:
         return False
-    found = find_column(name, tables)
-    return isinstance(found, Invalid) or found.fill is None or _is_repeatable(found.fill, tables, (*trail, name))
+    column = find_column(name, tables)
+    return isinstance(column, Invalid) or column.fill is None or _is_repeatable(column.fill, tables, (*trail, name))
 
 
 def _next(text: str, where: Location, tables: Mapping[str, Table], *, in_column: bool) -> Iterator[Invalid]:

@@ -75,9 +75,9 @@ def parse(text: str, place: str, folder: Path) -> Document:
     except RecursionError:
         raise too_deep from None
     except tomllib.TOMLDecodeError as error:
-        found = re.fullmatch(r"(?P<problem>.*?) \(at (?:line (?P<line>\d+), column \d+|end of document)\)", str(error))
-        problem = found["problem"] if found else str(error)
-        line = (found["line"] if found else None) or str(text.count("\n") + 1)
+        match = re.fullmatch(r"(?P<problem>.*?) \(at (?:line (?P<line>\d+), column \d+|end of document)\)", str(error))
+        problem = match["problem"] if match else str(error)
+        line = (match["line"] if match else None) or str(text.count("\n") + 1)
         hint = "see https://toml.io" if place.endswith(EXPERIMENT_SUFFIX) else _SUFFIXES
         problem = f"invalid TOML: {problem[:1].lower()}{problem[1:]}"
         raise InputError(f"{place}: line {line}", problem, hint) from None

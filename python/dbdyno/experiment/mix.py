@@ -150,17 +150,17 @@ class _Transaction:
         """Return the step for a statement that begins or ends a transaction. Raises InputError."""
         words = " ".join(query.sql.split())
         for verb, pattern in CONTROLS.items():
-            found = pattern.fullmatch(words)
-            if found is None:
+            match = pattern.fullmatch(words)
+            if match is None:
                 continue
             if verb != "begin":
-                if found["further"] and not found["no"]:
+                if match["further"] and not match["no"]:
                     break
                 return {verb: True}
-            if found["further"]:
+            if match["further"]:
                 # Plans don't support modes of isolation, so send the statement itself.
                 return {"execute": {self._engine: escape(query.sql)}, "name": words}
-            return {"begin": found["lock"].lower() if found["lock"] else _BEGIN}
+            return {"begin": match["lock"].lower() if match["lock"] else _BEGIN}
         hint = "write `begin`, `commit` or `rollback`, with modes such as `begin immediate`"
         where = f"{self._place}, line {query.line}"
         raise InputError(where, f"dbdyno doesn't support `{shortened(words, _SHOWN)}` in a mix", hint)

@@ -96,10 +96,10 @@ def read_pause(words: str, place: str) -> Generator:
 
 def _time(word: str, words: str, place: str) -> int:
     """Return a time in microseconds."""
-    found = _TIME.fullmatch(word.strip())
-    if found is None:
+    match = _TIME.fullmatch(word.strip())
+    if match is None:
         raise InputError(place, f"`{words}` is not the time of a pause", _PAUSE_HINT)
-    microseconds = round(Decimal(found[1]) * _MICROSECONDS[found[2].lower()])
+    microseconds = round(Decimal(match[1]) * _MICROSECONDS[match[2].lower()])
     if microseconds > _MAX_PAUSE_US:
         raise InputError(place, f"a pause of {word.strip()} is too long", "give at most an hour")
     return microseconds
@@ -153,11 +153,11 @@ def _list(words: str, place: str) -> list[Any]:
     values: list[Any] = []
     at, comma = 0, ","
     while comma:
-        found = _ITEM.match(words, at)
-        if found is None:
+        match = _ITEM.match(words, at)
+        if match is None:
             raise InputError(place, f"`{words}` is not a list of values", HINT)
-        values.append(found[1].replace("''", "'") if found[1] is not None else _value(found[2].strip(), place))
-        at, comma = found.end(), found[3]
+        values.append(match[1].replace("''", "'") if match[1] is not None else _value(match[2].strip(), place))
+        at, comma = match.end(), match[3]
     return values
 
 

@@ -62,12 +62,12 @@ class PublishedFigures:
         """
         if self.engine not in (None, engine):
             return None
-        found = [
+        figures = [
             figure
             for figure in self.figures
             if _belongs(figure.levels, self.first_levels, levels) and _measures_system(figure.system, levels)
         ]
-        return max(found, key=lambda figure: len(figure.system.settings) if figure.system else 0, default=None)
+        return max(figures, key=lambda figure: len(figure.system.settings) if figure.system else 0, default=None)
 
 
 def _belongs(wanted: Mapping[str, str], first: Mapping[str, str], levels: Mapping[str, Level]) -> bool:

@@ -155,8 +155,8 @@ class _Splitter:
 
     def _check_spelling(self, comment: Token) -> None:
         """Raise InputError for a comment that is nearly a directive, such as ``-- wieght: 5``."""
-        found = _LIKE_DIRECTIVE.fullmatch(comment.text.rstrip())
-        word = "" if found is None else found[1].lower()
+        match = _LIKE_DIRECTIVE.fullmatch(comment.text.rstrip())
+        word = "" if match is None else match[1].lower()
         if not word or word in _KNOWN_DIRECTIVES:
             return
         near = get_close_matches(word, _KNOWN_DIRECTIVES, 1, _NEAR)
@@ -269,9 +269,9 @@ class _Flow:
 
     def read(self, comment: str, line: int) -> None:
         """Read a directive. Raises InputError."""
-        found = _FLOW_DIRECTIVE.fullmatch(comment.rstrip())
-        assert found is not None  # noqa: S101 - the caller has matched it
-        kind, words = (found[1] or found[3]).lower(), (found[2] or "").strip()
+        match = _FLOW_DIRECTIVE.fullmatch(comment.rstrip())
+        assert match is not None  # noqa: S101 - the caller has matched it
+        kind, words = (match[1] or match[3]).lower(), (match[2] or "").strip()
         match kind:
             case "transaction":
                 self._begin(words, line)

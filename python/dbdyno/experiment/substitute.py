@@ -52,8 +52,8 @@ def _substitute(value: Any, bindings: Mapping[str, Any]) -> Any:
         bound = _value(whole, bindings)
         return _ABSENT if bound == DEFAULT else bound
 
-    def write(found: re.Match[str]) -> str:
-        return "${" if found["escape"] else as_text(_value(found, bindings))
+    def write(match: re.Match[str]) -> str:
+        return "${" if match["escape"] else as_text(_value(match, bindings))
 
     return _REFERENCE.sub(write, value)
 
@@ -95,9 +95,9 @@ def references(value: Any, location: Location = ()) -> Iterator[tuple[Location, 
         for index, item in enumerate(value):
             yield from references(item, (*location, index))
     elif isinstance(value, str):
-        for found in _REFERENCE.finditer(value):
-            if not found["escape"]:
-                yield from ((location, term) for term in _terms(found["inside"]) if not _is_number_written(term))
+        for match in _REFERENCE.finditer(value):
+            if not match["escape"]:
+                yield from ((location, term) for term in _terms(match["inside"]) if not _is_number_written(term))
 
 
 def unknown_references(document: Any, known: Mapping[str, Any]) -> list[Invalid]:

@@ -42,7 +42,7 @@ def answer_table(document: Document) -> AnswerTable:
     """Return the results of each configuration. With several loads: throughput or p99 at the first, middle and last."""
     if not has_choices(document):
         return AnswerTable(_cells(document), "")
-    found = document.answer.configurations
+    configurations = document.answer.configurations
     by_id = {cell.id: cell for cell in document.cells}
     loads = load_names(document)
     levels = _shown(list(dict.fromkeys(_load(cell, loads, document) for cell in document.cells)))
@@ -65,15 +65,15 @@ def answer_table(document: Document) -> AnswerTable:
                 values["carried/s"] = figure(last.throughput.mean)
             values |= waits_and_failures(last)
         if compared and len(levels) == 1:
-            values[RATIO] = "1" if configuration is found[0] else _ratio(configuration)
-            values["verdict"] = "" if configuration is found[0] else configuration.verdict or "not ranked"
+            values[RATIO] = "1" if configuration is configurations[0] else _ratio(configuration)
+            values["verdict"] = "" if configuration is configurations[0] else configuration.verdict or "not ranked"
         if compared:
             values["price"] = ", ".join(configuration.price) or configuration.not_ranked
             values["limited by"] = _limit(last)
         rows.append(Row(configuration.name, values))
     if len(levels) > 1:
         return AnswerTable(rows, unit if metric == "throughput" else f"{metric} ms")
-    factors = list(found[0].levels) if found else []
+    factors = list(configurations[0].levels) if configurations else []
     # A bare level such as `50` needs the name of its factor above it.
     bare = len(factors) == 1 and all(
         row.label == level(configuration.levels[factors[0]])
@@ -186,27 +186,31 @@ def load_names(document: Document) -> list[str]:
 
 def ordered(document: Document) -> list[Configuration]:
     """Return the configurations in order: baseline, recommended one, options with a price, then the best."""
-    found = document.answer.configurations
+    configurations = document.answer.configurations
     recommended = document.answer.recommended
-    if not found:
+    if not configurations:
         return []
     taken = next(
-        (configuration for configuration in found if recommended and configuration.name == recommended.configuration),
-        found[0],
+        (
+            configuration
+            for configuration in configurations
+            if recommended and configuration.name == recommended.configuration
+        ),
+        configurations[0],
     )
     maybe = [{**taken.levels, **row.levels} for row in document.answer.advice if row.action == "maybe"]
     top = [
-        found[0],
+        configurations[0],
         taken,
-        *(configuration for wanted in maybe for configuration in found if configuration.levels == wanted),
+        *(configuration for wanted in maybe for configuration in configurations if configuration.levels == wanted),
     ]
     if not any(advice.action != "open" for advice in document.answer.advice):
         top = []
     rest = sorted(
-        (configuration for configuration in found if configuration not in top),
+        (configuration for configuration in configurations if configuration not in top),
         key=lambda configuration: (
             bool(top and configuration.price),
-            -_factor(configuration, configuration is found[0]),
+            -_factor(configuration, configuration is configurations[0]),
         ),
     )
     return [*_unique(top), *rest]
@@ -229,8 +233,8 @@ def _ratio(configuration: Configuration) -> str:
 
 
 def _limit(cell: Cell | None) -> str:
-    found = None if cell is None else cell.bottleneck
-    return "" if found is None or found.resource in ("unclear", "offered load") else found.resource
+    bottleneck = None if cell is None else cell.bottleneck
+    return "" if bottleneck is None or bottleneck.resource in ("unclear", "offered load") else bottleneck.resource
 
 
 def _load(cell: Cell, loads: Sequence[str], document: Document) -> str:

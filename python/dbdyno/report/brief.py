@@ -109,9 +109,9 @@ def brief_lines(document: Document, width: int, rest: str = "with --verbose") ->
 
 def _applied(document: Document, width: int) -> Iterator[Text]:
     """Yield the statements that apply the recommended configuration, unless the choices already show them."""
-    found = document.answer.recommended
+    configuration = document.answer.recommended
     known = {advice.change for advice in document.answer.advice}
-    lines = [] if found is None else [line for line in found.apply if line.rstrip(";") not in known]
+    lines = [] if configuration is None else [line for line in configuration.apply if line.rstrip(";") not in known]
     for line in lines[:3]:
         yield from wrapped(line, width, "green", "  ")
 
@@ -168,10 +168,12 @@ def _scalability(document: Document, width: int, rest: str) -> Iterator[Text]:
 
 def _time(document: Document, width: int, rest: str) -> Iterator[Text]:
     """Yield the largest parts of the time of the recommended (otherwise the first) configuration at its last load."""
-    taken, found = document.answer.recommended, document.answer.configurations
+    taken, configurations = document.answer.recommended, document.answer.configurations
     wanted = [
-        configuration for configuration in found if taken is not None and configuration.name == taken.configuration
-    ] or found[:1]
+        configuration
+        for configuration in configurations
+        if taken is not None and configuration.name == taken.configuration
+    ] or configurations[:1]
     names = [name for configuration in wanted for name in configuration.cells]
     cells = [cell for cell in document.cells if not names or cell.id in names]
     cells = [cell for cell in cells if where_time_goes(cell)]
@@ -195,11 +197,11 @@ def _bottlenecks(document: Document, width: int) -> Iterator[Text]:
     inferred: dict[str, int] = {}
     proven: dict[str, list[str]] = {}
     for cell in document.cells:
-        found = cell.bottleneck
-        if found is not None and found.proven is not None:
-            proven.setdefault(f"{found.proven.text} ({found.proven.run})", []).append(cell.id)
-        elif found is not None:
-            inferred[found.resource] = inferred.get(found.resource, 0) + 1
+        bottleneck = cell.bottleneck
+        if bottleneck is not None and bottleneck.proven is not None:
+            proven.setdefault(f"{bottleneck.proven.text} ({bottleneck.proven.run})", []).append(cell.id)
+        elif bottleneck is not None:
+            inferred[bottleneck.resource] = inferred.get(bottleneck.resource, 0) + 1
     several = len(document.cells) > 1
     for text, cells in proven.items():
         where = f", of {', '.join(cells)}" if several else ""

@@ -23,24 +23,24 @@ VERDICTS = {"helps": "helps", "no": "doesn't help", "inconclusive": "inconclusiv
 """Verdicts as tables write them."""
 
 
-def fix_lines(found: Fixes, width: int, most: int = _MAX_FURTHER_FIXES, *, answered: bool = False) -> Iterator[Text]:
+def fix_lines(fixes: Fixes, width: int, most: int = _MAX_FURTHER_FIXES, *, answered: bool = False) -> Iterator[Text]:
     """Yield the lines for a terminal: the recommendation, a row of advice per fix, and the lines that apply it.
 
     ``answered``: the recommendation is shown already.
     """
     if not answered:
-        yield from wrapped(headline(found), width, "green", "  ")
-    yield from advice_lines(found.advice, width, most)
-    others = sum(advice.action == "maybe" for advice in found.advice) - most
+        yield from wrapped(headline(fixes), width, "green", "  ")
+    yield from advice_lines(fixes.advice, width, most)
+    others = sum(advice.action == "maybe" for advice in fixes.advice) - most
     if others > 0:
         yield Text(f"… {others} more that help with --verbose", style="dim")
-    named = {fix_effect.fix: fix_effect for fix_effect in found.tried}
-    chosen = [named[name] for name in (found.recommended, found.at_a_price) if name is not None]
+    named = {fix_effect.fix: fix_effect for fix_effect in fixes.tried}
+    chosen = [named[name] for name in (fixes.recommended, fixes.at_a_price) if name is not None]
     for fix_effect in chosen:
         yield Text("")
         yield from wrapped(f"To apply {fix_effect.fix}:", width, "", "  ")
         yield from _snippet(fix_effect)
-    for sentence in reasons(found):
+    for sentence in reasons(fixes):
         yield from wrapped(sentence, width, "dim", "  ")
 
 
@@ -67,7 +67,7 @@ def fix_table(document: Document) -> CellTable:
         Column("price", right=False),
         Column("source", right=False),
     ]
-    found = _of(document)
+    fixes = _of(document)
     rows = [
         [
             fix_effect.fix,
@@ -78,25 +78,25 @@ def fix_table(document: Document) -> CellTable:
             price_words(fix_effect).partition("price: ")[2] or "none known",
             "" if fix_effect.source is None else f"{fix_effect.source.title}, {fix_effect.source.section}",
         ]
-        for fix_effect in (found.tried if found is not None else ())
+        for fix_effect in (fixes.tried if fixes is not None else ())
     ]
     return CellTable(heads, rows)
 
 
 def fix_snippets(document: Document) -> list[tuple[str, str]]:
     """Return the name and the snippet of each fix that helps."""
-    found = _of(document)
+    fixes = _of(document)
     return [
         (fix_effect.fix, "\n".join([*fix_effect.snippet, *_configured(fix_effect)]))
-        for fix_effect in (found.tried if found is not None else ())
+        for fix_effect in (fixes.tried if fixes is not None else ())
         if fix_effect.verdict == "helps"
     ]
 
 
 def fix_text(document: Document) -> list[str]:
     """Return the sentences on fixes; empty if none was measured."""
-    found = _of(document)
-    return found.text if found is not None else []
+    fixes = _of(document)
+    return fixes.text if fixes is not None else []
 
 
 def _of(document: Document) -> Fixes | None:

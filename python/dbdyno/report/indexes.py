@@ -83,26 +83,28 @@ def summary(found: Indexes) -> str:
     return f"{indexes} built and measured on a copy{copied}, in {duration(found.seconds)}"
 
 
-def _of_system(found: Indexes, document: Document) -> str:
-    return f"{document.answer.systems.get(found.system, found.system)}: " if len(document.indexes) > 1 else ""
+def _of_system(indexes: Indexes, document: Document) -> str:
+    return f"{document.answer.systems.get(indexes.system, indexes.system)}: " if len(document.indexes) > 1 else ""
 
 
-def _before(found: Indexes, document: Document) -> dict[str, float]:
+def _before(indexes: Indexes, document: Document) -> dict[str, float]:
     """Return the milliseconds of each statement without new indexes."""
     times = {}
     for cell in document.cells:
         service = cell.latency_ms.get("service")
-        if cell.system.name == found.system and service is not None and service.mean is not None:
+        if cell.system.name == indexes.system and service is not None and service.mean is not None:
             times[str(cell.factors.get(STATEMENT, ""))] = service.mean
     return times
 
 
-def _rows(found: Indexes, document: Document) -> list[tuple[str, dict[str, str]]]:
+def _rows(indexes: Indexes, document: Document) -> list[tuple[str, dict[str, str]]]:
     """Return a row for each statement that a candidate could serve, with its best measured index."""
-    together = {statement.statement: statement for statement in found.statements}
-    tried = {tried_index.name: tried_index for tried_index in found.tried}
+    together = {statement.statement: statement for statement in indexes.statements}
+    tried = {tried_index.name: tried_index for tried_index in indexes.tried}
     rows = []
-    for name, ms in sorted(_before(found, document).items(), key=lambda pair: -pair[1] * found.weights.get(pair[0], 1)):
+    for name, ms in sorted(
+        _before(indexes, document).items(), key=lambda pair: -pair[1] * indexes.weights.get(pair[0], 1)
+    ):
         speed = together.get(name)
         used = (
             [keys for each in speed.uses for keys in _used_keys(tried[each], speed.plan)] if speed is not None else []
@@ -115,7 +117,7 @@ def _rows(found: Indexes, document: Document) -> list[tuple[str, dict[str, str]]
                 _INDEX: ", ".join(used),
             }
         else:
-            values = {_NOW: time_words(ms), _WITH: "", _TIMES: "", _INDEX: _reason(found, name)}
+            values = {_NOW: time_words(ms), _WITH: "", _TIMES: "", _INDEX: _reason(indexes, name)}
             if speed is not None and speed.ci95 is not None and speed.ci95[1] < 1:
                 # A statement that also updates the new indexes.
                 values |= {_WITH: time_words(ms / speed.times), _TIMES: speed_words(speed), _INDEX: "writes them"}
@@ -129,19 +131,19 @@ def _used_keys(tried: TriedIndex, plan: Sequence[str]) -> list[str]:
     return [sql.partition(" on ")[2] for name, sql in named if names_index(plan, name)] or [tried.keys]
 
 
-def _reason(found: Indexes, statement: str) -> str:
+def _reason(indexes: Indexes, statement: str) -> str:
     """Return why a statement doesn't get a new index."""
-    if statement in found.without_candidates:
+    if statement in indexes.without_candidates:
         return "no candidate"
     helped = [
         tried_index
-        for tried_index in found.tried
+        for tried_index in indexes.tried
         for speed in tried_index.statements
         if tried_index.verdict == "helps" and speed.statement == statement
     ]
     if helped:
         return f"faster with {helped[0].keys}, not taken"
-    return "not settled: candidates are left" if found.untried else "no index helps"
+    return "not settled: candidates are left" if indexes.untried else "no index helps"
 
 
 def speed_words(speed: StatementSpeed) -> str:
@@ -153,27 +155,27 @@ def _factor(times: float, ends: Sequence[float] | None) -> str:
     return f"{rough(times)}x" + ("" if ends is None else f" [{rough(ends[0])}, {rough(ends[1])}]")
 
 
-def conclusions(found: Indexes, document: Document) -> list[str]:
+def conclusions(indexes: Indexes, document: Document) -> list[str]:
     """Return the recommended indexes, the time of all statements with them, and the price, as sentences."""
-    chosen = [tried_index for tried_index in found.tried if tried_index.name in found.chosen]
+    chosen = [tried_index for tried_index in indexes.tried if tried_index.name in indexes.chosen]
     if not chosen:
-        if found.untried:
-            tried, count = len(found.tried), len(found.untried)
+        if indexes.untried:
+            tried, count = len(indexes.tried), len(indexes.untried)
             left = f"{count} candidate{'s' * (count != 1)} {'were' if count != 1 else 'was'} not tried"
             return [f"Not settled: none of {tried} tried indexes helps, and {left} for lack of time (`--budget`)."]
         return ["Take none: no candidate makes a statement at least a tenth faster."]
-    before = _before(found, document)
-    faster = {statement.statement: statement.times for statement in found.statements if statement.uses}
-    weights = {name: found.weights.get(name, 1.0) for name in before}
+    before = _before(indexes, document)
+    faster = {statement.statement: statement.times for statement in indexes.statements if statement.uses}
+    weights = {name: indexes.weights.get(name, 1.0) for name in before}
     total = sum(ms * weights[name] for name, ms in before.items())
     after = sum(ms * weights[name] / faster.get(name, 1.0) for name, ms in before.items())
     sizes = [tried_index.bytes for tried_index in chosen if tried_index.bytes is not None]
-    count = len(statements_to_paste(found))
+    count = len(statements_to_paste(indexes))
     taken = "this one" if count == 1 else f"these {count}"
     weighted = " weighted" if any(weight != 1 for weight in weights.values()) else ""
     words = f"Take {taken}: all statements{weighted} {time_words(total)} -> {time_words(after)}"
     words += f", {size(sum(sizes))} on disk" if len(sizes) == len(chosen) else ""
-    prices = write_words(found.writes)
+    prices = write_words(indexes.writes)
     return [words + (f"; {prices}" if prices else "") + "."]
 
 
@@ -194,56 +196,58 @@ def write_words(writes: Sequence[WriteCost]) -> str:
     return "; ".join(parts)
 
 
-def statements_to_paste(found: Indexes) -> list[str]:
+def statements_to_paste(indexes: Indexes) -> list[str]:
     """Return the lines that create the chosen indexes."""
-    chosen = (f"{sql};" for tried_index in found.tried if tried_index.name in found.chosen for sql in tried_index.sql)
+    chosen = (
+        f"{sql};" for tried_index in indexes.tried if tried_index.name in indexes.chosen for sql in tried_index.sql
+    )
     return list(dict.fromkeys(chosen))
 
 
-def remarks(found: Indexes) -> list[str]:
+def remarks(indexes: Indexes) -> list[str]:
     """Return sentences about the candidates that are not recommended, existing indexes, and the measuring."""
     said = []
-    for tried_index in found.tried:
+    for tried_index in indexes.tried:
         if tried_index.verdict == "slower":
             worst = min((speed for speed in tried_index.statements if speed.uses), key=lambda speed: speed.times)
             said.append(f"Harmful: {tried_index.keys} makes {worst.statement} {rough(1 / worst.times)} times as slow.")
-    vain = [tried_index for tried_index in found.tried if tried_index.verdict in ("no gain", "not used")]
+    vain = [tried_index for tried_index in indexes.tried if tried_index.verdict in ("no gain", "not used")]
     useful = [
         tried_index
-        for tried_index in found.tried
-        if tried_index.verdict == "helps" and tried_index.name not in found.chosen
+        for tried_index in indexes.tried
+        if tried_index.verdict == "helps" and tried_index.name not in indexes.chosen
     ]
     if vain:
         said.append(f"In vain: {_listed(vain)}.")
-    others = [tried_index for tried_index in useful if tried_index.name not in found.over_budget]
+    others = [tried_index for tried_index in useful if tried_index.name not in indexes.over_budget]
     if others:
         said.append(f"Faster, but not beside the chosen ones: {_listed(others)}.")
-    over = [tried_index for tried_index in found.tried if tried_index.name in found.over_budget]
+    over = [tried_index for tried_index in indexes.tried if tried_index.name in indexes.over_budget]
     if over:
         said.append(f"Over the index budget: {_listed(over)}.")
     said += [
         f"Refused: {tried_index.keys}: {tried_index.problem}."
-        for tried_index in found.tried
+        for tried_index in indexes.tried
         if tried_index.verdict == "refused"
     ]
-    said += [f"Cost of writes to {table} not measured: {why}." for table, why in found.unmeasured_writes.items()]
-    if found.untried:
-        said.append(f"Not tried for lack of time (`--budget`): {'; '.join(found.untried)}.")
-    return [*said, *idle_sentences(found), summary(found) + "."]
+    said += [f"Cost of writes to {table} not measured: {why}." for table, why in indexes.unmeasured_writes.items()]
+    if indexes.untried:
+        said.append(f"Not tried for lack of time (`--budget`): {'; '.join(indexes.untried)}.")
+    return [*said, *idle_sentences(indexes), summary(indexes) + "."]
 
 
 def _listed(indexes: Sequence[TriedIndex]) -> str:
     return ", ".join(index.keys for index in indexes)
 
 
-def estimate_sentences(found: Indexes) -> list[str]:
+def estimate_sentences(indexes: Indexes) -> list[str]:
     """Return what the planner expects of candidates that were not measured."""
-    if found.estimated is None:
+    if indexes.estimated is None:
         return []
-    if not found.estimated:
+    if not indexes.estimated:
         return ["Not measured: planner's estimate (HypoPG): no candidate lowers the cost by a tenth."]
     lines = []
-    for estimated_index in found.estimated:
+    for estimated_index in indexes.estimated:
         gain = (
             "unknown to HypoPG"
             if estimated_index.times is None
@@ -253,14 +257,16 @@ def estimate_sentences(found: Indexes) -> list[str]:
     return ["Not measured: planner's estimate (HypoPG)", *lines]
 
 
-def idle_sentences(found: Indexes) -> list[str]:
+def idle_sentences(indexes: Indexes) -> list[str]:
     """Return sentences about existing indexes that the statements don't need."""
     covered = [
         f"{idle_index.name} (covered by {idle_index.covered_by})"
-        for idle_index in found.idle
+        for idle_index in indexes.idle
         if idle_index.covered_by is not None
     ]
-    unused = [f"{idle_index.name} on {idle_index.table}" for idle_index in found.idle if idle_index.covered_by is None]
+    unused = [
+        f"{idle_index.name} on {idle_index.table}" for idle_index in indexes.idle if idle_index.covered_by is None
+    ]
     said = [f"Existing indexes that another one covers: {', '.join(covered)}."] if covered else []
     return said + ([f"Existing indexes that none of these statements uses: {', '.join(unused)}."] if unused else [])
 
@@ -268,11 +274,11 @@ def idle_sentences(found: Indexes) -> list[str]:
 def index_table(document: Document) -> CellTable:
     """Return the statements with their best indexes, for the report; no rows if none was measured."""
     rows = []
-    for found in document.indexes:
-        if found.not_measured is None:
+    for indexes in document.indexes:
+        if indexes.not_measured is None:
             rows += [
                 [label, *(values[head] for head in (_NOW, _WITH, _TIMES, _INDEX))]
-                for label, values in _rows(found, document)
+                for label, values in _rows(indexes, document)
             ]
     heads = [Column("statement", right=False), Column(_NOW), Column(_WITH), Column(_TIMES), Column(_INDEX, right=False)]
     return CellTable(heads, rows)
@@ -282,9 +288,11 @@ def index_sentences(document: Document) -> list[str]:
     """Return the remarks on all candidates, for the report."""
     return [
         sentence
-        for found in document.indexes
+        for indexes in document.indexes
         for sentence in (
-            remarks(found) if found.not_measured is None else [*estimate_sentences(found), *idle_sentences(found)]
+            remarks(indexes)
+            if indexes.not_measured is None
+            else [*estimate_sentences(indexes), *idle_sentences(indexes)]
         )
     ]
 
@@ -293,7 +301,7 @@ def index_conclusions(document: Document) -> list[str]:
     """Return the sentences on the indexes to take, for the report."""
     return [
         conclusion
-        for found in document.indexes
-        if found.not_measured is None
-        for conclusion in conclusions(found, document)
+        for indexes in document.indexes
+        if indexes.not_measured is None
+        for conclusion in conclusions(indexes, document)
     ]

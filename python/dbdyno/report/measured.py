@@ -110,8 +110,8 @@ def time_measured(document: Document) -> str:
 
 def legend(document: Document, shown: Collection[str]) -> list[str]:
     """Return one line per shown configuration whose name does not contain all its levels."""
-    found = document.answer.configurations
-    if not found or len(found[0].levels) <= 1:
+    configurations = document.answer.configurations
+    if not configurations or len(configurations[0].levels) <= 1:
         return []
     systems = document.answer.systems
 
@@ -123,7 +123,7 @@ def legend(document: Document, shown: Collection[str]) -> list[str]:
 
     unclear = [
         configuration
-        for configuration in found
+        for configuration in configurations
         if configuration.name == AS_IT_IS or "…" in configuration.name or configuration.name[:3] == "all"
     ]
     unclear = [configuration for configuration in unclear if configuration.name in shown]

@@ -32,8 +32,8 @@ def phase_columns(document: Document) -> list[CellColumn]:
 
 
 def _median(cell: Cell, name: str) -> float | None:
-    found = cell.latency_ms.get(name)
-    return found.p50 if found else None
+    latency = cell.latency_ms.get(name)
+    return latency.p50 if latency else None
 
 
 def _published(cell: Cell, name: str) -> str:

@@ -266,7 +266,7 @@ class _Execution:
         request, plan = self.request, self.plan
         if plan.done or request.why is not None or not has_rows_to_compare(plan.cells):
             return []
-        found = check_rows(
+        row_comparisons = check_rows(
             plan.cells,
             request.experiment.head.report.questions,
             plan.seed,
@@ -274,14 +274,14 @@ class _Execution:
             of_sides=request.against is not None,
             note=lambda statement: display.note(f"comparing the rows of {statement}"),
         )
-        for row_comparison in found:
+        for row_comparison in row_comparisons:
             if row_comparison.found.example:
                 # The values of rows are shown, but not stored.
                 self.console.print(
                     f"{row_comparison.statement}: {row_comparison.found.words}; {row_comparison.found.example}",
                     soft_wrap=True,
                 )
-        return [row_comparison.observation for row_comparison in found]
+        return [row_comparison.observation for row_comparison in row_comparisons]
 
     def _searcher(self) -> Searcher | None:
         slo, experiment, searched = self.request.slo, self.request.experiment, self.prepared.searched

@@ -366,7 +366,7 @@ class _SystemTrials:
         """Measure the statements whose plans use the indexes, and the statements that write to the tables."""
         tables = {table.rpartition(".")[2].lower() for index in indexes for table in index.tables}
         plans = lab.plans([statement.compiled for statement in self._statements])
-        found = []
+        speeds = []
         for statement in self._statements:
             plan = plans.get(statement.sql, [])
             uses = [one.name for one in indexes if any(names_index(plan, name) for name in one.names)]
@@ -377,8 +377,8 @@ class _SystemTrials:
                 continue
             speed = self._speed(lab, statement, plan, uses)
             if speed is not None:
-                found.append(speed)
-        return found
+                speeds.append(speed)
+        return speeds
 
     def _speed(self, lab: _Copies, statement: _Statement, plan: list[str], uses: list[str]) -> StatementSpeed | None:
         """Measure a statement on both copies; None if it fails."""

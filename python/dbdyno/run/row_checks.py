@@ -83,13 +83,15 @@ def check_rows(
     levels = [cell.cell.factors for cell in compiled]
     places = side_pairs(levels) if of_sides else baselines(levels, questions)
     reader = _Reader(seed, provisioners, note)
-    found = []
+    row_comparisons = []
     for a, b in places:
         one, other = compiled[a], compiled[b]
         if one.cell.system.engine == other.cell.system.engine and not provisioners.interrupted:
             verdict = _compare(one, other, reader)
-            found.append(RowComparison(one.cell.id, other.cell.id, str(other.cell.factors[STATEMENT]), verdict))
-    return found
+            row_comparisons.append(
+                RowComparison(one.cell.id, other.cell.id, str(other.cell.factors[STATEMENT]), verdict)
+            )
+    return row_comparisons
 
 
 def compare_cells(a: CompiledCell, b: CompiledCell, seed: int, provisioners: Provisioners) -> RowVerdict:

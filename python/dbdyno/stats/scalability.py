@@ -286,6 +286,6 @@ def _bounded_estimate(value: float, drawn: Numbers, confidence: float) -> Estima
     data can't distinguish a smaller parameter from 0 (compare power-constrained limits: Cowan et al. 2011,
     arXiv:1105.3166).
     """
-    found = _estimate(value, drawn, confidence)
-    high = max(found.high, (found.high - found.low) / 2) if found.low < 0 else found.high
-    return Estimate(value, max(found.low, 0.0), high)
+    estimate = _estimate(value, drawn, confidence)
+    high = max(estimate.high, (estimate.high - estimate.low) / 2) if estimate.low < 0 else estimate.high
+    return Estimate(value, max(estimate.low, 0.0), high)

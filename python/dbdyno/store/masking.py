@@ -38,10 +38,10 @@ def mask_text(text: str) -> str:
     return text
 
 
-def _without_userinfo(found: re.Match[str]) -> str:
-    scheme = found["scheme"]
-    if scheme in ENGINES and engine_of(scheme).shows_user and _USER.fullmatch(found["userinfo"]):
-        return found[0]
+def _without_userinfo(match: re.Match[str]) -> str:
+    scheme = match["scheme"]
+    if scheme in ENGINES and engine_of(scheme).shows_user and _USER.fullmatch(match["userinfo"]):
+        return match[0]
     return f"{scheme}://{MASK}@"
 
 

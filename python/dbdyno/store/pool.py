@@ -137,10 +137,10 @@ def _key(url: URL) -> object:
     if not is_file(url):
         return url
     try:
-        found = Path(url.database or "").stat()
+        status = Path(url.database or "").stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def _open(url: URL, *, make: bool) -> Pool:
@@ -236,11 +236,11 @@ def _states(path: Path) -> dict[str, tuple[int, ...] | None]:
     states: dict[str, tuple[int, ...] | None] = {}
     for end in _SUFFIXES:
         try:
-            found = Path(f"{path}{end}").stat()
+            status = Path(f"{path}{end}").stat()
         except FileNotFoundError:
             states[end] = None
         else:
-            states[end] = (found.st_ino, found.st_size, found.st_mtime_ns)
+            states[end] = (status.st_ino, status.st_size, status.st_mtime_ns)
     return states
 
 

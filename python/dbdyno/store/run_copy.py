@@ -122,9 +122,9 @@ def _trials_from(store: Store, connection: Connection, run_id: str, first: int) 
     columns = [column for column in TRIALS.c if column.name != "id"]
     query = select(*columns).where(TRIALS.c.run_id == run_id).order_by(TRIALS.c.id).offset(first)
     with store.errors():
-        found = connection.execution_options(stream_results=True, yield_per=_BATCH_SIZE).execute(query)
+        rows = connection.execution_options(stream_results=True, yield_per=_BATCH_SIZE).execute(query)
         # Errors in the caller's loop body are not raised here, so they aren't attributed to this store.
-        yield from (check_row(row) for row in found.mappings())
+        yield from (check_row(row) for row in rows.mappings())
 
 
 def _copy_baselines_and_noise(source: Store, target: Store) -> None:

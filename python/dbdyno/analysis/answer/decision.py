@@ -51,8 +51,12 @@ def describe_problems(cell: Cell, name: str, findings: Sequence[Finding]) -> lis
         parts.append(f"the slowest takes {(waits.max or 0.0) / 1e3:.1f} s")
     said = []
     if parts:
-        found = cell.bottleneck
-        cause = f"; bottleneck: {found.resource}" if found is not None and found.resource != "unclear" else ""
+        bottleneck = cell.bottleneck
+        cause = (
+            f"; bottleneck: {bottleneck.resource}"
+            if bottleneck is not None and bottleneck.resource != "unclear"
+            else ""
+        )
         said.append(f"{_with(name)}, {' and '.join(parts)}{cause}.")
     own = [finding for finding in findings if cell.id in finding.cells]
     urgent = [finding for kind in _URGENT for finding in own if kind in (finding.kind, finding.evidence.get("warning"))]

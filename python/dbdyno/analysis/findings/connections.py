@@ -55,7 +55,7 @@ def connect_findings(
     groups: dict[str, list[_Connecting]] = {}
     for each in all_of_them:
         groups.setdefault(_levels(each, several) if systems > 1 else "", []).append(each)
-    found = []
+    findings = []
     for where, group in groups.items():
         parts = []
         for each in sorted(group, key=lambda each: -each.share):
@@ -66,8 +66,8 @@ def connect_findings(
         text = f"{begin} for each transaction took {', '.join(parts)} of the clients' time."
         text += _differing_clients([each.cell for each in group], cells, tasks)
         shares = {each.cell.id: {"share": each.share, "each_ms": each.each_ms} for each in group}
-        found.append(connecting_per_transaction.found(text, shares, {"connecting": shares}))
-    return found
+        findings.append(connecting_per_transaction.found(text, shares, {"connecting": shares}))
+    return findings
 
 
 def _connects_anew(task: TrialTask | None) -> bool:

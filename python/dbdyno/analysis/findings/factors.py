@@ -56,7 +56,7 @@ def cross_cell_findings(
     judged = judge([Pair(pair.first, pair.other, confidence=confidence) for pair in pairs], margin, len(known), cells)
     made = [known.get((comparison.a, comparison.b), comparison) for comparison in judged]
     extremes = {cell.id for _, group in groups for cell in _extremes(group)}
-    found = []
+    findings = []
     for pair, decided in zip(pairs, made, strict=True):
         if not chain and pair.other.id not in extremes:
             continue
@@ -64,8 +64,8 @@ def cross_cell_findings(
         if text is not None:
             ids = [pair.first.id, pair.other.id]
             observed = {"ratio": decided.ratio, "ci95": decided.ci95}
-            found.append(change.found(text, ids, observed))
-    return found
+            findings.append(change.found(text, ids, observed))
+    return findings
 
 
 def _extremes(cells: list[Cell]) -> list[Cell]:

@@ -152,7 +152,7 @@ def limit_met(material: Material) -> Iterator[Finding]:
 )
 def skipped_arrivals(material: Material) -> list[Finding]:
     """Report cells in which an open loop skipped 1 % or more of its scheduled arrivals."""
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for cell in material.cells:
         done = [round_ for round_ in cell.rounds if round_.status == "done"]
         due, skipped = sum(round_.issued for round_ in done), sum(round_.skipped for round_ in done)
@@ -160,7 +160,7 @@ def skipped_arrivals(material: Material) -> list[Finding]:
         if not skipped or skipped < OVERLOADED * due or not elapsed:
             continue
         served = sum(round_.ok for round_ in done)
-        found.append(
+        findings.append(
             skipped_arrivals.found(
                 f"{percent(skipped / due)} of arrivals were skipped: the system served {rate(served / elapsed)} of the "
                 f"{rate(due / elapsed)} transactions/s offered. Skipped arrivals enter the response times as lower "
@@ -169,4 +169,4 @@ def skipped_arrivals(material: Material) -> list[Finding]:
                 {"skipped": skipped, "issued": due, "ok": served},
             )
         )
-    return found
+    return findings

@@ -56,7 +56,7 @@ def prefix_scan(material: Material) -> list[Finding]:
             if value not in values:
                 values.append(value)
     tried = {cell for recommendation in material.recommendations for cell in recommendation.cells}
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for (name, words), group in groups.items():
         patterns = ", ".join(f"`{search}`" for search in group.searches)
         plans = all_of([f"`{plan}`" for plan in group.plans], "or")
@@ -71,8 +71,8 @@ def prefix_scan(material: Material) -> list[Finding]:
         observed: JsonObject = {"finding": PREFIX_SCAN, "searches": group.searches, "plans": group.plans}
         if group.why:
             observed["catalog"] = group.why.rows
-        found.append(prefix_scan.found(text, group.cells, observed))
-    return found
+        findings.append(prefix_scan.found(text, group.cells, observed))
+    return findings
 
 
 # Ignore statements that take a smaller share of their transactions' time or less time, and very small databases.
@@ -201,7 +201,7 @@ def measured_recommendation(material: Material) -> list[Finding]:
             measured.append((recommendation, needed))
     pairs = [Pair(base, changed, confidence=material.confidence) for _, needed in measured for base, changed in needed]
     decided = iter(judge(pairs, material.margin, material.family, material.cells))
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for recommendation, needed in measured:
         comparisons = [
             comparison for comparison in itertools.islice(decided, len(needed)) if comparison.ratio is not None
@@ -220,8 +220,8 @@ def measured_recommendation(material: Material) -> list[Finding]:
             "comparisons": comparisons,
             "plans": {cell.id: [one.plan for one in cell.statements] for pair in needed for cell in pair},
         }
-        found.append(measured_recommendation.found(f"{text}.", [changed.id for _, changed in needed], observed))
-    return found
+        findings.append(measured_recommendation.found(f"{text}.", [changed.id for _, changed in needed], observed))
+    return findings
 
 
 def _gain(decided: Comparison) -> str:

@@ -106,7 +106,7 @@ def counts_vary(material: Material) -> Iterator[Finding]:
 )
 def cut_short(material: Material) -> list[Finding]:
     """Report trials that reached the time limit before the requested number of transactions or statements."""
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for cell in material.cells:
         done = [round_ for round_ in cell.rounds if round_.status == "done" and round_.ended_by == "seconds"]
         for unit, key in (("transactions", "ok"), ("statements", "statements")):
@@ -116,14 +116,14 @@ def cut_short(material: Material) -> list[Finding]:
             asked *= int(done[0].window.get("clients") or 1)
             counts = [int(getattr(round_, key) or 0) for round_ in done]
             reached = f"{min(counts):,}" if min(counts) == max(counts) else f"{min(counts):,} to {max(counts):,}"
-            found.append(
+            findings.append(
                 cut_short.found(
                     f"The window ended at its limit of {done[0].elapsed_s:g} s after {reached} of {asked:,} {unit}.",
                     [cell.id],
                     {"asked": asked, "done": counts},
                 )
             )
-    return found
+    return findings
 
 
 @finding(

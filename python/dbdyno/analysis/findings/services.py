@@ -49,8 +49,8 @@ def tier_findings(cells: Sequence[Cell]) -> Iterator[Finding]:
 
 def _tier(cell: Cell) -> str | None:
     """Return the tier that is a cell's bottleneck, or None."""
-    found = cell.bottleneck
-    return found.resource if found is not None and found.resource in _tiers(cell) else None
+    bottleneck = cell.bottleneck
+    return bottleneck.resource if bottleneck is not None and bottleneck.resource in _tiers(cell) else None
 
 
 def _tiers(cell: Cell) -> set[str]:

@@ -129,14 +129,14 @@ def _cell(
     """Return the histories of a cell: for ``metric``, or for each metric that decides in one of its runs."""
     measured = [own for run in stored.runs if (own := run.trials.get(cell)) is not None and own.rounds]
     measure = Measure.of(stored.design(stored.runs[-1]) if stored.runs else {})
-    found: list[CellHistory] = []
+    cells: list[CellHistory] = []
     for drawn in [metric] if metric else usual_metrics([cell_summary.keeps_up for cell_summary in measured]):
         series, left_out = _assign_to_series(cell, stored, machines, drawn)
         reasons: list[LeftOut] = [{"reason": reason, "runs": ids} for reason, ids in left_out.items()]
         made = [
             _series(open_series, drawn, cell, stored) for open_series in sorted(series, key=lambda each: each.machine)
         ]
-        found.append(
+        cells.append(
             {
                 "id": cell,
                 "factors": factors,
@@ -150,7 +150,7 @@ def _cell(
                 "series": [each for each in made if each["points"]],
             }
         )
-    return found
+    return cells
 
 
 def _assign_to_series(
@@ -232,8 +232,8 @@ def _series(source: _OpenSeries, metric: Metric, cell: str, stored: StoredRuns) 
     logs = [math.log(max(value, _MIN_VALUE)) for value in values]
     # The stored noise is the noise of throughput.
     noise = stored_noise(stored.noise, source.runs[-1].run.host) if metric.name == "throughput" else None
-    found = find_change_points(logs, metric.resolution, noise.least if noise else 0.0) if shown else []
-    bounds = [0, *(change_point.index for change_point in found), len(values)]
+    change_points = find_change_points(logs, metric.resolution, noise.least if noise else 0.0) if shown else []
+    bounds = [0, *(change_point.index for change_point in change_points), len(values)]
     means = [fmean(values[start:end]) for start, end in pairwise(bounds)]
     works = [run.run.trials[cell].work for run in source.runs]
     stretches = [works[start:end] for start, end in pairwise(bounds)]
@@ -243,7 +243,7 @@ def _series(source: _OpenSeries, metric: Metric, cell: str, stored: StoredRuns) 
     ]
     changes = [
         _change(source.runs, change_point, hidden, means=pair, metric=metric, disturbed=why, differ=differ)
-        for change_point, pair, why in zip(found, pairwise(means), disturbed, strict=True)
+        for change_point, pair, why in zip(change_points, pairwise(means), disturbed, strict=True)
         if change_point.index > hidden
     ]
     # Omit changes before the first shown run.
@@ -266,7 +266,7 @@ def _disturbed(before: Sequence[Comparable], after: Sequence[Comparable]) -> lis
 
 def _change(
     runs: Sequence[_Run],
-    found: ChangePoint,
+    change_point: ChangePoint,
     hidden: int,
     *,
     means: tuple[float, float],
@@ -277,7 +277,7 @@ def _change(
     def between(index: int) -> list[Changed]:
         return differ(runs[index - 1].run, runs[index].run)
 
-    index, (before, after) = found.index, means
+    index, (before, after) = change_point.index, means
     verdict: Literal["better", "worse"] = "better" if (after > before) == (metric.better == "higher") else "worse"
     here = runs[index].point
     nearby: list[Nearby] = [
@@ -295,8 +295,8 @@ def _change(
         "change": after / before - 1 if before else None,
         "verdict": "inconclusive" if disturbed else verdict,
         "disturbed": disturbed,
-        "seen": runs[found.seen].point["run"],
-        "odds": found.odds,
+        "seen": runs[change_point.seen].point["run"],
+        "odds": change_point.odds,
         "changed": between(index),
         "nearby": nearby,
     }

@@ -80,7 +80,7 @@ def find_change_points(values: Sequence[float], resolution: float = 0.0, deviati
     series = np.asarray(values, dtype=np.float64)
     if not np.isfinite(series).all():
         raise ValueError("a change point needs finite values")
-    found: list[ChangePoint] = []
+    change_points: list[ChangePoint] = []
     known, start = Noise.unknown(), 0
     different = _differences(series, resolution)
     end, begun = 0, 0
@@ -94,10 +94,10 @@ def find_change_points(values: Sequence[float], resolution: float = 0.0, deviati
         best = int(np.argmax(odds))
         if odds[best] > math.log(ODDS * end):
             index = start + MIN_SEGMENT + best
-            found.append(ChangePoint(index, end - 1, math.exp(min(float(odds[best]), _MAX_EXPONENT))))
+            change_points.append(ChangePoint(index, end - 1, math.exp(min(float(odds[best]), _MAX_EXPONENT))))
             known, start = known.after(series[start:index], resolution), index
             different, begun = _differences(series[start:], resolution), start
-    return found
+    return change_points
 
 
 def _differences(series: NDArray[np.float64], resolution: float) -> NDArray[np.float64]:

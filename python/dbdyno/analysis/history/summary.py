@@ -80,11 +80,11 @@ def decode(text: str | None) -> RunSummary | None:
     if text is None:
         return None
     try:
-        found = _SUMMARIES.validate_json(text, strict=True)
+        run = _SUMMARIES.validate_json(text, strict=True)
     except ValidationError:
         # The caller recomputes the summary.
         return None
-    return found if found.rules == RULES else None
+    return run if run.rules == RULES else None
 
 
 def summarize(run: RunRecord, trials: Sequence[TrialRecord]) -> RunSummary:

@@ -27,7 +27,7 @@ def client_is_bottleneck(cell: Cell) -> str:
     share = share_of_busy_client(cell)
     if share is not None:
         return f"the client ran at {share * 100:.0f} % of its maximum rate (with an engine that does nothing)"
-    found = cell.bottleneck
-    if found is not None and found.resource == CLIENT:
-        return found.evidence
+    bottleneck = cell.bottleneck
+    if bottleneck is not None and bottleneck.resource == CLIENT:
+        return bottleneck.evidence
     return ""

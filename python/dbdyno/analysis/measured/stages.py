@@ -40,13 +40,13 @@ def cell_stages(task: TrialTask | None, results: Sequence[TrialResult]) -> list[
     """
     planned = task.arrival.stages if task is not None and isinstance(task.arrival, Open) else ()
     merged = merge_stages([trial_result.stages for trial_result in results])
-    found, start = [], 0.0
+    stages, start = [], 0.0
     for plan, stage in zip(planned, merged, strict=False):
         seconds = plan.seconds * len(results)
         # Without transactions, the histograms are empty.
         known = bool(stage.scheduled)
         times = Histogram(stage.response).latency_ms(Histogram(stage.at_least)) if known else no_latency()
-        found.append(
+        stages.append(
             result.Stage(
                 start_s=start,
                 seconds=plan.seconds,
@@ -59,7 +59,7 @@ def cell_stages(task: TrialTask | None, results: Sequence[TrialResult]) -> list[
             )
         )
         start += plan.seconds
-    return found
+    return stages
 
 
 def cell_beside(results: Sequence[TrialResult]) -> list[result.Beside]:

@@ -83,16 +83,16 @@ def calibrate(series: KeySeries) -> Calibrated:
     modelled = [[each.reads + each.inner_reads for each in figures] for figures in tried]
     own = share = _closest(shares, modelled, misses, _ENGINE_SHARE)
     beyond = [one - other for one, other in zip(misses, modelled[shares.index(own)], strict=False) if one is not None]
-    found = replace(usual, engine_share=own, besides=max(0.0, fmean(beyond)) if beyond else 0.0)
+    calibrated = replace(usual, engine_share=own, besides=max(0.0, fmean(beyond)) if beyond else 0.0)
     if series.cached_by_system:
         reads = [observed.device_reads for observed in series.observed]
-        tried = _tried(series, [replace(found, system_share=share) for share in shares])
+        tried = _tried(series, [replace(calibrated, system_share=share) for share in shares])
         modelled = [[device_reads(each) for each in figures] for figures in tried]
         share = _closest(shares, modelled, reads, _SYSTEM_SHARE)
         seen = any(each is not None and each > _READS_SEEN for each in reads)
-        found = replace(found, system_share=share, seen=seen)
+        calibrated = replace(calibrated, system_share=share, seen=seen)
     figures = tried[shares.index(share)]
-    return replace(found, used=tuple(found.use(*each) for each in zip(figures, series.observed, strict=True)))
+    return replace(calibrated, used=tuple(calibrated.use(*each) for each in zip(figures, series.observed, strict=True)))
 
 
 def _tried(series: KeySeries, shares: Sequence[Calibrated]) -> list[list[BtreeFigures]]:
@@ -103,13 +103,13 @@ def _tried(series: KeySeries, shares: Sequence[Calibrated]) -> list[list[BtreeFi
         for calibrated in shares
         for size in series.observed
     ]
-    found: list[BtreeFigures] = []
+    figures: list[BtreeFigures] = []
     for answer in answers(series, places):
         if answer.figures is None:
             raise InputError(series.name, f"calibration failed: {answer.lacking}", "calibrate with other keys or sizes")
-        found.append(answer.figures)
+        figures.append(answer.figures)
     sizes = len(series.observed)
-    return [found[start : start + sizes] for start in range(0, len(found), sizes)]
+    return [figures[start : start + sizes] for start in range(0, len(figures), sizes)]
 
 
 def _closest(

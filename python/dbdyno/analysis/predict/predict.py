@@ -211,7 +211,7 @@ class _Drawn:
 
 def _draws(calibrated: Sequence[Calibrated], read_s: float, probed: Device) -> list[_Drawn]:
     random = np.random.default_rng(1)
-    found = []
+    draws = []
     for _ in range(_DRAWS):
         samples = [
             Sample(
@@ -226,8 +226,8 @@ def _draws(calibrated: Sequence[Calibrated], read_s: float, probed: Device) -> l
         slower = float(np.exp(random.normal(0.0, _READ_SPREAD)))
         page = PAGE_S * float(np.exp(random.normal(0.0, _PAGE_SPREAD)))
         costs = fit(samples, read_s * slower, 1.0 / probed.writes_per_s, page_s=page)
-        found.append(_Drawn(costs, slower, float(random.normal())))
-    return found
+        draws.append(_Drawn(costs, slower, float(random.normal())))
+    return draws
 
 
 def _series(

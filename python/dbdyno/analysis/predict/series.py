@@ -115,7 +115,7 @@ def read_series(calibration: Calibration, up_to: int | None = None) -> Read:
         problem = f"`{document.experiment}` has no growing table to predict from"
         raise InputError(place, problem, "use `dbdyno predict key-order`, or an experiment with `growth`")
     by = document.report.get("by")
-    found, left_out = [], []
+    series, left_out = [], []
     for levels, measured in cells_along(document.cells, factor):
         ordered = sorted(measured, key=lambda cell: int(cell.factors[factor]))
         cells = [cell for cell in ordered if up_to is None or int(cell.factors[factor]) <= up_to]
@@ -124,13 +124,13 @@ def read_series(calibration: Calibration, up_to: int | None = None) -> Read:
         name = _name(levels or {each: level for each, level in cells[0].factors.items() if each == by})
         one = _series(calibration, name, factor, cells)
         if isinstance(one, KeySeries):
-            found.append(one)
+            series.append(one)
         else:
             left_out.append(f"{name}: {one}")
-    if not found:
+    if not series:
         problem = left_out[0] if left_out else "fewer than two sizes were measured"
         raise InputError(place, problem, "calibrate with an index on the key, and at least two sizes")
-    return Read(found, left_out)
+    return Read(series, left_out)
 
 
 def _series(calibration: Calibration, name: str, factor: str, cells: Sequence[Cell]) -> KeySeries | str:
@@ -190,8 +190,8 @@ def _name(levels: Mapping[str, Any]) -> str:
 
 
 def _indexes_elsewhere(document: Document, cell: Cell) -> bool:
-    found = [finding for finding in document.findings if finding.kind == "indexes on another device"]
-    return any(cell.id in finding.cells for finding in found)
+    findings = [finding for finding in document.findings if finding.kind == "indexes on another device"]
+    return any(cell.id in finding.cells for finding in findings)
 
 
 def _clients(cell: Cell) -> int:

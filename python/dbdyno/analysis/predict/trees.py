@@ -75,11 +75,11 @@ def _ask(questions: Sequence[dict[str, Any]]) -> list[Answer]:
     ]
 
 
-def _log_is_sooner(series: KeySeries, found: Answer, at: Place) -> bool:
+def _log_is_sooner(series: KeySeries, answer: Answer, at: Place) -> bool:
     most, seconds = series.rules.checkpoint_log_bytes, series.rules.checkpoint_seconds
-    if found.figures is None or most is None or seconds is None:
+    if answer.figures is None or most is None or seconds is None:
         return False
-    return found.figures.log_bytes * seconds * at.rate > most
+    return answer.figures.log_bytes * seconds * at.rate > most
 
 
 def _setting(series: KeySeries, at: Place, *, by_log: bool = False) -> dict[str, Any]:

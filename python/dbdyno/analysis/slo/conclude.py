@@ -123,7 +123,7 @@ def _search(
     bounds = bounds_of({probe.rate: probe.verdict for probe in probes})
     low, high = bounds.low, bounds.high
     above = [at[rate] for rate in sorted(at) if high is not None and high <= rate <= high * _NEAR]
-    found: SloSearch = SloSearch(
+    search: SloSearch = SloSearch(
         configuration=name,
         levels={key: value for key, value in pilot.factors.items() if key != OFFERED},
         status="open" if low is None or high is None else "found",
@@ -136,23 +136,23 @@ def _search(
         text=[],
     )
     if low is not None and high is not None:
-        found.rate = estimate(objective, low, high, windows[low], windows[high])
+        search.rate = estimate(objective, low, high, windows[low], windows[high])
     lowest = probes[0].rate if probes else None
     if not probes and carries is None and _is_measured(pilot):
-        found.status = "failed"
+        search.status = "failed"
     if low is None and high is not None and high == lowest and carries and high <= carries * NOTHING_QUEUES:
-        found.status = "none"
-    elif found.gives_way is not None and found.gives_way.resource == CLIENT and low is not None:
+        search.status = "none"
+    elif search.gives_way is not None and search.gives_way.resource == CLIENT and low is not None:
         # The load machine cannot offer more, so the system's own limit is unknown.
-        found.status, found.rate = "client", None
+        search.status, search.rate = "client", None
     clause = broken(objective, windows[high]) if high is not None else objective.clauses[0]
     value = metric_value(clause, windows[high]) if high is not None else None
     fresh = windows[high] if high is not None else []
     if _is_measured(pilot):
-        found.text = _sentences(found, objective, clause, value, fresh=fresh, pilot=pilot, label=label)
+        search.text = _sentences(search, objective, clause, value, fresh=fresh, pilot=pilot, label=label)
     else:
-        found.text = [f"{name} was not measured within the time budget; use a longer --budget."]
-    return found
+        search.text = [f"{name} was not measured within the time budget; use a longer --budget."]
+    return search
 
 
 NOTHING_QUEUES = 1 / 16
@@ -225,13 +225,13 @@ def _gives_way(above: Sequence[Cell], pilot: Cell | None) -> LimitingResource | 
             )
     for ignored in (_SAYS_NOTHING | {_DISTURBED}, _SAYS_NOTHING):
         for cell in cells:
-            found = cell.bottleneck
-            if found is None or found.resource in ignored:
+            bottleneck = cell.bottleneck
+            if bottleneck is None or bottleneck.resource in ignored:
                 continue
             return LimitingResource(
-                resource=found.resource,
-                evidence=found.evidence,
-                advice=found.advice,
+                resource=bottleneck.resource,
+                evidence=bottleneck.evidence,
+                advice=bottleneck.advice,
                 rate=None if cell is pilot else _rate(cell),
             )
     return None
@@ -252,7 +252,7 @@ def gives_way_words(resource: str) -> str:
 
 
 def _sentences(
-    found: SloSearch,
+    search: SloSearch,
     objective: Objective,
     clause: Clause,
     value: float | None,
@@ -262,11 +262,11 @@ def _sentences(
     label: str,
 ) -> list[str]:
     """Return the sentences of one search: the answer, and the closed loop's throughput."""
-    name, unit = found.configuration, f"{label}/s"
-    low, high, carries = found.low, found.high, found.carries
-    if found.status == "failed":
+    name, unit = search.configuration, f"{label}/s"
+    low, high, carries = search.low, search.high, search.carries
+    if search.status == "failed":
         error = next((round_.error for round_ in pilot.rounds if round_.error), None)
-        full = found.gives_way
+        full = search.gives_way
         because = "" if full is None else f"; {gives_way_words(full.resource)}: {full.evidence}"
         return [f"{name} has no result: {error or 'no request succeeded'}{because}."]
     seen = ""
@@ -281,14 +281,14 @@ def _sentences(
             words = "failed" if lost[0] > lost[1] else "did not start in time"
             due = max(sum(window.due for window in fresh), 1)
             seen = f"{percent(sum(lost) / due)} of requests {words} at {figure(high)}/s"
-    way = "" if found.gives_way is None else gives_way_words(found.gives_way.resource)
+    way = "" if search.gives_way is None else gives_way_words(search.gives_way.resource)
     if not way and high is not None and carries is not None and high >= carries / _NEAR:
         way = "the system's capacity"
     shown = f"{way} gives way first ({seen})" if way else seen
     most = [] if carries is None else [f"{name} serves at most {figure(carries)} {unit} (closed loop{_lost(pilot)})."]
-    match found.status:
+    match search.status:
         case "found":
-            said = f"{name} holds {objective} up to {figure(found.rate)} {unit} [{figure(low)}, {figure(high)}]; "
+            said = f"{name} holds {objective} up to {figure(search.rate)} {unit} [{figure(low)}, {figure(high)}]; "
             said += f"above it, {shown}."
         case "client":
             said = f"{name} holds {objective} up to at least {figure(low)} {unit}, the most that this load machine "
@@ -301,9 +301,9 @@ def _sentences(
             )
         case _ if high is not None:
             said = f"{name} does not hold {objective} at {figure(high)} {unit}; there, {shown}. "
-            seems = _seeming(found.probes, objective)
+            seems = _seeming(search.probes, objective)
             said += f"It seems to hold at {figure(seems)}/s. " if seems else ""
-            said += f"{_unshown(found.probes)} to prove a rate at which it holds: use a longer --budget."
+            said += f"{_unshown(search.probes)} to prove a rate at which it holds: use a longer --budget."
         case _:
             said = f"{name}: no rate clearly holds or violates {objective}; use a longer --budget."
     return [said, *most]

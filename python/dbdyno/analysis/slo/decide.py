@@ -115,13 +115,13 @@ def decide(objective: Objective, windows: Sequence[Window], most: int = 0) -> De
         return Decision("violated")
     if len(windows) < MIN_WINDOWS:
         return Decision("undecided", promising=True)
-    found = [_decide(clause, windows, most) for clause in (*objective.clauses, KEEPS_UP)]
-    verdicts = [decision.verdict for decision in found]
+    decisions = [_decide(clause, windows, most) for clause in (*objective.clauses, KEEPS_UP)]
+    verdicts = [decision.verdict for decision in decisions]
     if "violated" in verdicts:
         return Decision("violated")
     if "undecided" not in verdicts:
         return Decision("holds")
-    return Decision("undecided", all(decision.promising for decision in found if decision.verdict == "undecided"))
+    return Decision("undecided", all(decision.promising for decision in decisions if decision.verdict == "undecided"))
 
 
 def excess(objective: Objective, windows: Sequence[Window]) -> float:

@@ -140,22 +140,22 @@ class Search:
         """Return the next rate that needs fresh windows for a decision."""
         assert self._ends is not None  # noqa: S101 - only called then
         low, high = self._ends
-        found = self.bounds()
-        wanted = [self._end_below(low, high, found), self._end_above(low, high, found)]
+        bounds = self.bounds()
+        wanted = [self._end_below(low, high, bounds), self._end_above(low, high, bounds)]
         wanted = [each for each in wanted if each is not None]
         if wanted:
             # Alternate, so that temporary disturbances of the machine affect both.
             self._turn += 1
             return wanted[self._turn % len(wanted)]
-        rate = self._refine(found, left) if left > _AGAIN else None
-        if rate is None and found.low is not None and self._again < _AGAIN:
+        rate = self._refine(bounds, left) if left > _AGAIN else None
+        if rate is None and bounds.low is not None and self._again < _AGAIN:
             self._again += 1
-            return found.low
+            return bounds.low
         return rate
 
-    def _end_below(self, low: float | None, high: float | None, found: Bounds) -> float | None:
+    def _end_below(self, low: float | None, high: float | None, bounds: Bounds) -> float | None:
         """Return a rate at which the objective may be proven to hold; None if already done or impossible."""
-        if found.low is not None:
+        if bounds.low is not None:
             return None
         at = low if low is not None else None if high is None else _rounded(high * _DOWN)
         if at is None:
@@ -164,13 +164,13 @@ class Search:
             rate = _rounded(at / ratio)
             if rate < self._lowest:
                 return None
-            if self._is_open(rate) and (found.high is None or rate < found.high):
+            if self._is_open(rate) and (bounds.high is None or rate < bounds.high):
                 return rate
         return None
 
-    def _end_above(self, low: float | None, high: float | None, found: Bounds) -> float | None:
+    def _end_above(self, low: float | None, high: float | None, bounds: Bounds) -> float | None:
         """Return a rate at which the objective may be proven not to hold; None if already done or impossible."""
-        if found.high is not None:
+        if bounds.high is not None:
             return None
         at = high if high is not None else low
         if at is None:
@@ -178,21 +178,21 @@ class Search:
         # Without a lower end, the upper end itself must be proven to violate the objective.
         for ratio in [1.0, *self._ratios(at)] if low is None else self._ratios(at):
             rate = _rounded(min(at * ratio, self._highest))
-            if self._is_open(rate) and (found.low is None or rate > found.low):
+            if self._is_open(rate) and (bounds.low is None or rate > bounds.low):
                 return rate
         return None
 
-    def _refine(self, found: Bounds, left: int) -> float | None:
+    def _refine(self, bounds: Bounds, left: int) -> float | None:
         """Return a rate between the decided ones, as far as there is time to decide about it."""
-        if found.low is None or found.high is None or found.high / found.low <= _NARROW:
+        if bounds.low is None or bounds.high is None or bounds.high / bounds.low <= _NARROW:
             return None
-        undecided = sorted(rate for rate, at in self.rates.items() if at.fresh and found.low < rate < found.high)
+        undecided = sorted(rate for rate, at in self.rates.items() if at.fresh and bounds.low < rate < bounds.high)
         begun = [rate for rate in undecided if self._is_open(rate)]
         if begun:
             return begun[0]
         if left < MIN_WINDOWS:
             return None
-        gaps = [(found.low, undecided[0]), (undecided[-1], found.high)] if undecided else [(found.low, found.high)]
+        gaps = [(bounds.low, undecided[0]), (undecided[-1], bounds.high)] if undecided else [(bounds.low, bounds.high)]
         low, high = max(gaps, key=lambda gap: gap[1] / gap[0])
         return _between(low, high) if high / low > _NARROW else None
 

@@ -62,9 +62,9 @@ def _own_keys(step: Step, compiled: CompiledCell) -> Mapping[int, Generator]:
         return {}
     keys, clients = _key_columns(compiled.definition), compiled.definition.load.clients
     made: dict[int, Generator] = {}
-    for found in _COMPARED.finditer(statement.sql):
-        rows = keys.get(found["column"].lower())
-        start = len(statement.sql[: found.end() - 1].encode())
+    for match in _COMPARED.finditer(statement.sql):
+        rows = keys.get(match["column"].lower())
+        start = len(statement.sql[: match.end() - 1].encode())
         if rows is None or start not in statement.places:
             continue
         place = statement.places.index(start)

@@ -134,13 +134,13 @@ def conclude(planned: Planned, cells: Sequence[Cell], confidence: float = CONFID
     judged = _verdicts([(test, _interval(test, own)) for test in tests])
     inferred = None if base.bottleneck is None else base.bottleneck.resource
     named = resource_of(inferred, metric)
-    found = [
+    resources = [
         _resource(resource, [each for each in judged if each[0].resource == resource], own, named)
         for resource in dict.fromkeys(test.resource for test in tests)
     ]
-    _choose_bottleneck(found, named, metric)
+    _choose_bottleneck(resources, named, metric)
     # Inconclusive shares may be large by chance, so a resource that took most of the pilot's time precedes them.
-    found.sort(
+    resources.sort(
         key=lambda resource: (
             resource.verdict != "bottleneck",
             planned.pilot.seen(_known(resource.resource)) < MAIN,
@@ -150,9 +150,9 @@ def conclude(planned: Planned, cells: Sequence[Cell], confidence: float = CONFID
     untested = [
         _untested(each["resource"], str(each["why"]), each["share"], named)
         for each in planned.untried
-        if not any(one.resource == each["resource"] for one in found)
+        if not any(one.resource == each["resource"] for one in resources)
     ]
-    total, unsure = _sum_of_elasticities(found)
+    total, unsure = _sum_of_elasticities(resources)
     times = {block: 1 / speed for block, speed in _base_speeds(base, again, "p99").items()}
     why: Why = Why(
         cell=planned.cell,
@@ -160,9 +160,9 @@ def conclude(planned: Planned, cells: Sequence[Cell], confidence: float = CONFID
         metric=metric,
         p99_ms=p99_beside(times, [by_level[change.level] for change in changes]),
         p99_is_bound=is_bounded(base),
-        bottleneck=next((resource.resource for resource in found if resource.verdict == "bottleneck"), None),
+        bottleneck=next((resource.resource for resource in resources if resource.verdict == "bottleneck"), None),
         inferred=inferred,
-        resources=[*found, *untested],
+        resources=[*resources, *untested],
         elasticities=total,
         missing=None if total is None or unsure > _UNSURE else 1 - total,
         tests=len(tests),
@@ -451,20 +451,20 @@ def _observed(change: Change, cell: Cell, base: Cell) -> float | None:
     return fmean(seen) if seen else None
 
 
-def _choose_bottleneck(found: list[WhyResource], named: Resource | None, metric: Metric) -> None:
+def _choose_bottleneck(resources: list[WhyResource], named: Resource | None, metric: Metric) -> None:
     """Keep the verdict "bottleneck" for the largest candidate only, and check the bottleneck that the report inferred.
 
     If freeing another resource more than doubled the rate, computing takes less than half of the time, however much
     a competing program costs.
     """
-    candidates = [resource for resource in found if resource.verdict == "bottleneck"]
+    candidates = [resource for resource in resources if resource.verdict == "bottleneck"]
     freed = [candidate for candidate in candidates if _is_freed(candidate)]
     if freed:
         candidates = [candidate for candidate in candidates if candidate.resource != "processors" or candidate in freed]
     # Arrivals that wait for each other increase all elasticities.
-    total = max(_sum_of_elasticities(found)[0] or 1.0, 1.0) if metric == "p99" else None
+    total = max(_sum_of_elasticities(resources)[0] or 1.0, 1.0) if metric == "p99" else None
     main = max(candidates, key=lambda resource: _weight(resource, total), default=None)
-    for resource in found:
+    for resource in resources:
         if resource.verdict == "bottleneck" and resource is not main:
             resource.verdict = "part"
         if resource.resource == named:
@@ -514,9 +514,9 @@ def _untested(resource: str, why: str, share: float | None, named: Resource | No
     )
 
 
-def _sum_of_elasticities(found: Sequence[WhyResource]) -> tuple[float | None, float]:
+def _sum_of_elasticities(resources: Sequence[WhyResource]) -> tuple[float | None, float]:
     """Return the sum of the elasticities and the half-width of its interval, without the cache, which takes no time."""
-    own = [resource for resource in found if resource.elasticity is not None and resource.resource != "cache"]
+    own = [resource for resource in resources if resource.elasticity is not None and resource.resource != "cache"]
     if not own:
         return None, 0.0
     ends = [resource.elasticity_ci95 for resource in own]

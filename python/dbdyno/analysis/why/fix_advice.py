@@ -15,33 +15,33 @@ from dbdyno.model.result.effects import Advice
 from dbdyno.model.result.fixes import FixEffect, Fixes
 
 
-def advise(found: Fixes) -> list[Advice]:
+def advise(fixes: Fixes) -> list[Advice]:
     """Return one row for each fix to take or to consider, one for those without a gain, and one for unsettled ones."""
-    named = {fix_effect.fix: fix_effect for fix_effect in found.tried}
-    best = named.get(found.recommended or "")
-    dearer = named.get(found.at_a_price or "")
+    named = {fix_effect.fix: fix_effect for fix_effect in fixes.tried}
+    best = named.get(fixes.recommended or "")
+    dearer = named.get(fixes.at_a_price or "")
     chosen = [fix_effect for fix_effect in (best, dearer) if fix_effect is not None]
     in_best = set() if best is None else {best.fix, *best.members}
     rows = [
-        _row("maybe" if fix_effect.serious or fix_effect is dearer else "take", fix_effect, found)
+        _row("maybe" if fix_effect.serious or fix_effect is dearer else "take", fix_effect, fixes)
         for fix_effect in chosen
     ]
-    single = [fix_effect for fix_effect in found.tried if not fix_effect.members]
+    single = [fix_effect for fix_effect in fixes.tried if not fix_effect.members]
     others = [
         fix_effect
         for fix_effect in single
         if fix_effect.verdict == "helps" and fix_effect not in chosen and fix_effect.fix not in in_best
     ]
-    rows += [_row("maybe", fix_effect, found) for fix_effect in others]
+    rows += [_row("maybe", fix_effect, fixes) for fix_effect in others]
     if best is not None:
         # Not proven to gain more than the best one.
         more = [
             fix_effect
-            for fix_effect in found.tried
+            for fix_effect in fixes.tried
             if fix_effect.members and fix_effect.verdict == "helps" and fix_effect not in chosen
         ]
         rows += [
-            _row("maybe", fix_effect, found) for fix_effect in more if (fix_effect.gain or 0.0) > (best.gain or 0.0)
+            _row("maybe", fix_effect, fixes) for fix_effect in more if (fix_effect.gain or 0.0) > (best.gain or 0.0)
         ]
     rows += _summary("skip", [fix_effect for fix_effect in single if fix_effect.verdict == "no"])
     open_ones = [
@@ -50,13 +50,13 @@ def advise(found: Fixes) -> list[Advice]:
     return [*rows, *_summary("open", open_ones)]
 
 
-def _row(action: Literal["take", "maybe"], fix_effect: FixEffect, found: Fixes) -> Advice:
-    sign = "x" if found.metric == "throughput" else ""
+def _row(action: Literal["take", "maybe"], fix_effect: FixEffect, fixes: Fixes) -> Advice:
+    sign = "x" if fixes.metric == "throughput" else ""
     return Advice(
         action=action,
         change=fix_effect.fix,
         levels={CHANGE: FIX + fix_effect.fix},
-        effect=gain_words(fix_effect, found) + sign,
+        effect=gain_words(fix_effect, fixes) + sign,
         price=", ".join(price_texts(fix_effect)) or "no price",
     )
 

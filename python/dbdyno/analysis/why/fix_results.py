@@ -103,7 +103,7 @@ def judge_fixes(planned: Planned, cells: Sequence[Cell], unit: str, confidence: 
     tried = [_effect(each, base, planned, comparison) for each in measured]
     tried.sort(key=lambda fix_effect: (_ORDER.index(fix_effect.verdict), -(fix_effect.gain or 0.0)))
     best, dearer = recommend(tried, {each.fix.name: each for each in measured}, choice)
-    found: Fixes = Fixes(
+    fixes: Fixes = Fixes(
         tried=tried,
         metric=metric,
         p99_ms=p99_beside(values_by_block(base, "p99"), [by_level[fix.level] for fix in there]),
@@ -114,9 +114,9 @@ def judge_fixes(planned: Planned, cells: Sequence[Cell], unit: str, confidence: 
         advice=[],
         text=[],
     )
-    found.advice = advise(found)
-    found.text = fix_sentences(found)
-    return found
+    fixes.advice = advise(fixes)
+    fixes.text = fix_sentences(fixes)
+    return fixes
 
 
 _ORDER: tuple[FixVerdict, ...] = ("helps", "inconclusive", "no", "disqualified")
@@ -135,18 +135,18 @@ def verdict_of(ratio: Ratio | None, not_same: str, *, carried: bool = False) -> 
     return "helps" if ratio.low > 1 and ratio.mean >= 1 + MIN_GAIN else "inconclusive"
 
 
-def settled_fixes(found: Fixes | None, planned: Planned) -> bool:
+def settled_fixes(fixes: Fixes | None, planned: Planned) -> bool:
     """Whether the last stage needs no further round, because each of its fixes has a verdict."""
-    if found is None or not planned.stages:
+    if fixes is None or not planned.stages:
         return False
     own = {fix.name for fix in planned.stages[-1].fixes}
-    told = {fix_effect.fix: fix_effect.verdict for fix_effect in found.tried}
+    told = {fix_effect.fix: fix_effect.verdict for fix_effect in fixes.tried}
     return all(told.get(name, "inconclusive") != "inconclusive" for name in own)
 
 
-def promising(found: Fixes) -> list[FixEffect]:
+def promising(fixes: Fixes) -> list[FixEffect]:
     """Return the single fixes worth more rounds, best first: helpful fixes, and unsettled fixes with a gain."""
-    single = [fix_effect for fix_effect in found.tried if not fix_effect.members and fix_effect.gain is not None]
+    single = [fix_effect for fix_effect in fixes.tried if not fix_effect.members and fix_effect.gain is not None]
     kept = [
         fix_effect
         for fix_effect in single

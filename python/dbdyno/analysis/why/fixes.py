@@ -170,18 +170,18 @@ def choose(situation: Situation, most: int = MAX_FIXES) -> Chosen:
         for fix in own
         if situation.named and fix.settings
     ]
-    found = [fix for entry in ENTRIES for fix in entry.fixes(situation)]
+    fixes = [fix for entry in ENTRIES for fix in entry.fixes(situation)]
     if not situation.may_index:
         tables = "a table of a server that dbdyno didn't start; `dbdyno queries` measures it on a copy"
-        left_out += [f"{fix.name} ({tables})" for fix in found if fix.statements]
-        found = [fix for fix in found if not fix.statements]
-    found += [fix for fix in own if not (situation.named and (fix.settings or fix.statements))]
+        left_out += [f"{fix.name} ({tables})" for fix in fixes if fix.statements]
+        fixes = [fix for fix in fixes if not fix.statements]
+    fixes += [fix for fix in own if not (situation.named and (fix.settings or fix.statements))]
     if situation.load.arrival is not None:
         # Merged transactions would do more work per arrival, and an arrival would have to wait for others.
-        several = [fix.name for fix in found if fix.work != 1 or fix.rows != 1]
+        several = [fix.name for fix in fixes if fix.work != 1 or fix.rows != 1]
         left_out += [f"{name} (transactions arrive one at a time)" for name in several]
-        found = [fix for fix in found if fix.name not in several]
-    by_name = {fix.name: fix for fix in found}
+        fixes = [fix for fix in fixes if fix.name not in several]
+    by_name = {fix.name: fix for fix in fixes}
     ranked = sorted(
         by_name.values(),
         key=lambda fix: (not _may_cure(fix, situation), min(_rank(each, situation) for each in fix.against)),

@@ -25,10 +25,10 @@ def covering_fixes(situation: Situation) -> Iterator[Fix]:
     """Yield for each statement the best index that has all columns that the statement reads from a table."""
     for statement in situation.statements:
         plan = engine_of(situation.engine).read_plan(statement.plan)
-        found = index_candidates(
+        indexes = index_candidates(
             statement.sql, situation.product or situation.engine, dict(situation.catalog), plan=plan
         )
-        covering = next((index for index in found if index.covering), None)
+        covering = next((index for index in indexes if index.covering), None)
         if covering is not None and plan is not None and plan.reads:
             yield _fix(
                 situation, covering, "the statement finds its rows by an index, which has all columns that it reads"

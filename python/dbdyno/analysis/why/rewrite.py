@@ -141,17 +141,17 @@ def _inserting_step(steps: Sequence[Step], texts: Sequence[str]) -> Execute | No
 
 def _split_values(text: str) -> tuple[str, str] | None:
     """Split an insert of one row before its values; None for other statements, or if text follows the values."""
-    found = _INSERT.match(text)
-    rest = text[found.end() :].rstrip() if found else ""
+    match = _INSERT.match(text)
+    rest = text[match.end() :].rstrip() if match else ""
     # A string may contain parentheses.
-    if found is None or not rest.endswith(")") or any(mark in rest for mark in "'\"`"):
+    if match is None or not rest.endswith(")") or any(mark in rest for mark in "'\"`"):
         return None
     depth = 0
     for place, character in enumerate(rest):
         depth += (character == "(") - (character == ")")
         if depth == 0 and place < len(rest) - 1:
             return None
-    return text[: found.end()], rest
+    return text[: match.end()], rest
 
 
 def _with_row_count(task: TrialTask, texts: Sequence[str], count: int) -> TrialTask:

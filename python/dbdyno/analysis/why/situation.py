@@ -54,9 +54,9 @@ def limiting(why: Why) -> tuple[Resource, ...]:
     """
     settled = why.bottleneck is not None
     order = ("bottleneck", "part") if settled else ("bottleneck", "part", "inconclusive")
-    found = [resource for verdict in order for resource in why.resources if resource.verdict == verdict]
-    found.sort(key=lambda resource: (order.index(resource.verdict), not resource.inferred))
-    return tuple(_known(resource.resource) for resource in found)
+    resources = [resource for verdict in order for resource in why.resources if resource.verdict == verdict]
+    resources.sort(key=lambda resource: (order.index(resource.verdict), not resource.inferred))
+    return tuple(_known(resource.resource) for resource in resources)
 
 
 def _known(resource: str) -> Resource:

@@ -124,12 +124,12 @@ class FileProvisioner(ABC):
         if asked in self._judged:
             return
         library = self._library(compiled)
-        found = reaching_statements(compiled, self.load_target(compiled, "", library.path), [])
+        writings = reaching_statements(compiled, self.load_target(compiled, "", library.path), [])
         if not self._allow_writes:
-            refuse(compiled.cell.system, OTHER_FILES, found)
+            refuse(compiled.cell.system, OTHER_FILES, writings)
         self._judged.add(asked)
-        if found:
-            self.observations.append(allowed(compiled.cell.system, OTHER_FILES, found))
+        if writings:
+            self.observations.append(allowed(compiled.cell.system, OTHER_FILES, writings))
 
     def _check_kept(self, file: NamedFile, compiled: CompiledCell, library: Library) -> None:
         """Check that a copy of a named file accepts the file settings. Raises InputError."""

@@ -49,14 +49,14 @@ class HttpProvisioner:
         if texts in self._judged:
             return
         self._judged.add(texts)
-        found = writing_statements(compiled, target)
-        if not found:
+        writings = writing_statements(compiled, target)
+        if not writings:
             return
         if not self._allow_writes:
-            more = f", and {len(found) - 1} more" if len(found) > 1 else ""
-            problem = f"{found[0].clause}{more}, and dbdyno didn't create the service"
+            more = f", and {len(writings) - 1} more" if len(writings) > 1 else ""
+            problem = f"{writings[0].clause}{more}, and dbdyno didn't create the service"
             raise InputError(self._system.name, problem, f"use a test service, and allow it with `{ALLOW}`")
-        self.observations.append(allowed(self._system, "the service", found))
+        self.observations.append(allowed(self._system, "the service", writings))
 
     @contextmanager
     def ready(self, compiled: CompiledCell, block: int) -> Iterator[Ready]:

@@ -54,25 +54,25 @@ def _general(lines: Iterator[str]) -> Iterator[Logged]:
     entry: Logged | None = None
     at: int | None = None
     for line in lines:
-        found = _GENERAL.match(line)
-        if found is None:
+        match = _GENERAL.match(line)
+        if match is None:
             if entry is not None:
                 entry.text += f"\n{line}"
             continue
         if entry is not None:
             yield entry
-        at = read_time(found["new"]) if found["new"] else _old_time(found["old"]) if found["old"] else at
-        is_execution = found["verb"] in _EXECUTIONS and found["text"]
-        entry = Logged(found["id"], found["text"], at) if is_execution else None
+        at = read_time(match["new"]) if match["new"] else _old_time(match["old"]) if match["old"] else at
+        is_execution = match["verb"] in _EXECUTIONS and match["text"]
+        entry = Logged(match["id"], match["text"], at) if is_execution else None
     if entry is not None:
         yield entry
 
 
 def _old_time(text: str) -> int | None:
-    found = _OLD_TIME.match(text)
-    if found is None:
+    match = _OLD_TIME.match(text)
+    if match is None:
         return None
-    year, month, day, hour, minute, second = found.groups()
+    year, month, day, hour, minute, second = match.groups()
     return read_time(f"20{year}-{month}-{day} {hour:0>2}:{minute}:{second}")
 
 

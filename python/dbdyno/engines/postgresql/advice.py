@@ -39,5 +39,5 @@ def cache_bytes(settings: Mapping[str, str]) -> float | None:
 
 def size_bytes(text: str) -> float | None:
     """Parse a size as the server prints it, such as ``16MB`` or ``128kB``; ``None`` if it isn't a size."""
-    found = re.fullmatch(r"(\d+)([kMGT]?B)", text)
-    return None if found is None else float(found[1]) * _UNITS[found[2]]
+    match = re.fullmatch(r"(\d+)([kMGT]?B)", text)
+    return None if match is None else float(match[1]) * _UNITS[match[2]]

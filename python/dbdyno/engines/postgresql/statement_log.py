@@ -139,15 +139,15 @@ def _line_records(file: TextIO, pattern: re.Pattern[str]) -> Iterator[_Record]:
     current: _Record | None = None
     part = "message"
     for line in without_line_ends(file):
-        found = pattern.match(line)
-        if found is None:
+        match = pattern.match(line)
+        if match is None:
             if current is not None and part != "other":
                 text = line.removeprefix("\t")
                 current = _with(current, part, f"{getattr(current, part)}\n{text}")
             continue
-        kind, text = found["kind"], line[found.end() :]
+        kind, text = match["kind"], line[match.end() :]
         part = {"DETAIL": "detail", "STATEMENT": "statement"}.get(kind, "other")
-        session = _group(found, "session_id") or _group(found, "pid")
+        session = _group(match, "session_id") or _group(match, "pid")
         if kind in ("DETAIL", "STATEMENT", "HINT", "QUERY", "CONTEXT", "LOCATION"):
             if current is not None and part != "other" and current.session == session:
                 current = _with(current, part, text)
@@ -155,9 +155,9 @@ def _line_records(file: TextIO, pattern: re.Pattern[str]) -> Iterator[_Record]:
         if current is not None:
             yield current
         part = "message"
-        epoch = _group(found, "epoch")
-        at = round(float(epoch) * 1e6) if epoch else read_time(_group(found, "timestamp"))
-        current = _Record(session, at, kind, text, "", "", _group(found, "state_code"))
+        epoch = _group(match, "epoch")
+        at = round(float(epoch) * 1e6) if epoch else read_time(_group(match, "timestamp"))
+        current = _Record(session, at, kind, text, "", "", _group(match, "state_code"))
     if current is not None:
         yield current
 
@@ -168,8 +168,8 @@ def _with(record: _Record, part: str, text: str) -> _Record:
     return replace(record, message=text) if part == "message" else replace(record, statement=text)
 
 
-def _group(found: re.Match[str], name: str) -> str:
-    return found.groupdict().get(name) or ""
+def _group(match: re.Match[str], name: str) -> str:
+    return match.groupdict().get(name) or ""
 
 
 def _prefix_pattern(prefix: str) -> re.Pattern[str]:
@@ -215,16 +215,16 @@ def _entries(records: Iterator[_Record]) -> Iterator[Logged]:
             continue
         timed = _DURATION.fullmatch(record.message)
         words = record.message if timed is None else timed[2] or ""
-        found = _STATEMENT.fullmatch(words)
+        match = _STATEMENT.fullmatch(words)
         duration = None if timed is None else round(float(timed[1]) * 1e6)
-        if found is None:
+        if match is None:
             if duration is not None and not words and session in waiting:
                 yield _timed(waiting.pop(session), record.at_us, duration)
             continue
-        if found[1] in ("parse", "bind"):
+        if match[1] in ("parse", "bind"):
             before_ns[session] = before_ns.get(session, 0) + (duration or 0)
             continue
-        entry = Logged(session, found[2], record.at_us, parameters=_parameters(record.detail))
+        entry = Logged(session, match[2], record.at_us, parameters=_parameters(record.detail))
         if duration is not None:
             waiting.pop(session, None)
             yield _timed(entry, record.at_us, duration + before_ns.pop(session, 0))

@@ -86,9 +86,9 @@ class ServerEngine(Engine):
         """Yield the installed servers, or how to install one."""
         from dbdyno.engines.server.installations import find_installations, how_to_install
 
-        found = find_installations(self.name)
-        for number, installation in enumerate(found):
+        installations = find_installations(self.name)
+        for number, installation in enumerate(installations):
             note = "" if number == 0 else f"use it with `{self.name}:?program={installation.server}`"
             yield f"{self.name}:", installation.title, str(installation.server), note
-        if not found:
+        if not installations:
             yield f"{self.name}:", "none found", "", how_to_install(self.name)

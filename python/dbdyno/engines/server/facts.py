@@ -42,9 +42,9 @@ class Server:
 
     def bytes_of(self, name: str) -> int | None:
         """Return a size setting in bytes; ``None`` if unknown."""
-        found = _SIZE.fullmatch(self.setting(name))
-        unit = _UNITS.get(found[2]) if found else None
-        return int(found[1]) * unit if found and unit else None
+        match = _SIZE.fullmatch(self.setting(name))
+        unit = _UNITS.get(match[2]) if match else None
+        return int(match[1]) * unit if match and unit else None
 
     @property
     def unread(self) -> str:

@@ -215,11 +215,11 @@ class ManagedProvisioner:
 
     def _first(self, system: str) -> Installation:
         """Return the default server, and add an observation if several are installed."""
-        found = find_installations(self._engine)
-        if not found:
+        installations = find_installations(self._engine)
+        if not installations:
             problem = f"no {self._engine} server is installed on this machine"
             raise InputError(system, problem, how_to_install(self._engine))
-        first, *others = found
+        first, *others = installations
         if others:
             installed = {str(installation.server): installation.title for installation in (first, *others)}
             seen = {"kind": "one of several servers", "engine": self._engine, "installed": installed}

@@ -143,14 +143,14 @@ class NamedProvisioner:
         target = self._target(compiled, self._own_database)
         if _makes_data(compiled):
             own = [database_name(self._token, end) for end in ENDS]
-            what, found = "what it names", reaching_statements(compiled, target, own)
+            what, writings = "what it names", reaching_statements(compiled, target, own)
         else:
-            what, found = f"the database `{self._own_database}`", writing_statements(compiled, target)
+            what, writings = f"the database `{self._own_database}`", writing_statements(compiled, target)
         if not self._allow_writes:
-            refuse(compiled.cell.system, what, found)
+            refuse(compiled.cell.system, what, writings)
         self._judged.add(asked)
-        if found:
-            self.observations.append(allowed(compiled.cell.system, what, found))
+        if writings:
+            self.observations.append(allowed(compiled.cell.system, what, writings))
 
     def _inspect(self, compiled: CompiledCell) -> None:
         """Check that the server answers and accepts the session's settings.

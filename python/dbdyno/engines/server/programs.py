@@ -88,5 +88,5 @@ def version_of(pattern: re.Pattern[str], *command: str | Path) -> str | None:
         )
     except (OSError, ValueError, subprocess.SubprocessError):
         return None
-    found = pattern.search(done.stdout) if done.returncode == 0 else None
-    return found["version"] if found is not None else None
+    match = pattern.search(done.stdout) if done.returncode == 0 else None
+    return match["version"] if match is not None else None

@@ -40,10 +40,10 @@ def source_version(file: Path) -> str:
 
 def _define(file: Path) -> str | None:
     try:
-        found = _VERSION.search(file.read_bytes())
+        match = _VERSION.search(file.read_bytes())
     except OSError as error:
         raise InputError(str(file), f"can't read the file: {reason(error)}", "give a readable file") from error
-    return found[1].decode(errors="replace") if found else None
+    return match[1].decode(errors="replace") if match else None
 
 
 def amalgamation_files(source: Path) -> dict[str, Path]:

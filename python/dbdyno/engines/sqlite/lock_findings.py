@@ -47,7 +47,7 @@ def lock_findings(cells: Iterable[Measured]) -> list[Finding]:
     waits = {cell.id: ms for cell, _, _ in locked if (ms := text(cell.system.settings, "busy_timeout"))}
     upgrading = [each for each in locked if _upgrades(each.task) and each.cell.id in waits]
     impatient = [cell for cell, _, _ in locked if waits.get(cell.id) == "0"]
-    found = []
+    findings = []
     if upgrading:
         words = (
             "A plain BEGIN does not lock. A transaction that reads first and then writes cannot wait: once another "
@@ -64,15 +64,15 @@ def lock_findings(cells: Iterable[Measured]) -> list[Finding]:
             "busy_timeout": {each: waits[each] for each in ids},
             "cured": cured,
         }
-        found.append(UPGRADING.found(words, ids, observed))
+        findings.append(UPGRADING.found(words, ids, observed))
     if impatient:
         words = "Without a busy_timeout, a client fails immediately if the file is locked. busy_timeout=5000 waits."
         observed = {"failed": _failed(impatient), "busy_timeout": 0}
-        found.append(IMPATIENT.found(words, [cell.id for cell in impatient], observed))
+        findings.append(IMPATIENT.found(words, [cell.id for cell in impatient], observed))
     overtaken = {cell.id: of for cell, _, _ in measured if (of := _waits(cell)) is not None}
     if overtaken:
-        found.append(_overtaken(overtaken))
-    return found
+        findings.append(_overtaken(overtaken))
+    return findings
 
 
 @dataclass(frozen=True)

@@ -114,15 +114,15 @@ def release_source(spec: str) -> SqliteSource:
     """
     if spec == BUNDLED:
         return _bundled()
-    found = _SPEC.fullmatch(spec)
-    if found is None:
+    match = _SPEC.fullmatch(spec)
+    if match is None:
         return _from_path(spec)
-    key, version = found["family"], found["version"]
+    key, version = match["family"], match["version"]
     families = [family for family in FAMILIES if key in (None, family.key)]
     if not families:
         known = ", ".join(f"`{family.key}:`" for family in FAMILIES)
         raise InputError(spec, f"unknown package family `{key}`", f"known: {known}")
-    if found["sign"] == "@":
+    if match["sign"] == "@":
         return _from_package(families[0], version, asked="")
     release = _choose(spec, version, families)
     return _from_package(release.family, release.package, asked=version)
@@ -171,8 +171,8 @@ def _bundled() -> SqliteSource:
 
 def version_numbers(version: str) -> tuple[int, ...]:
     """Return a version's numbers for comparison; `3.21` equals `3.21.0`."""
-    found = _NUMBERS.search(version)
-    numbers = [int(each) for each in found[0].split(".")] if found else []
+    match = _NUMBERS.search(version)
+    numbers = [int(each) for each in match[0].split(".")] if match else []
     while numbers and numbers[-1] == 0:
         numbers.pop()
     return tuple(numbers)

@@ -193,11 +193,11 @@ def _document_and_path(node: "exp.Expr") -> "list[exp.Expr]":
     return [each for each in (node.args.get("this"), node.args.get("expression")) if each is not None]
 
 
-def _savepoint(found: re.Match[str], target: SqlTarget) -> str:
+def _savepoint(match: re.Match[str], target: SqlTarget) -> str:
     """Translate a savepoint statement. The name becomes lower case, because SQLite ignores case."""
     from sqlglot import exp
 
-    verb, *names = found.groups()
+    verb, *names = match.groups()
     name = next(each for each in names if each is not None).lower()
     verb = _SAVEPOINT_VERBS[verb.split()[0].lower()]
     return f"{verb} {exp.to_identifier(name, quoted=True).sql(dialect=target.grammar)}"

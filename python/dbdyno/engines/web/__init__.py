@@ -97,9 +97,9 @@ class Web(Engine):
         """Yield the web application's path if it is built, or how to build it."""
         from dbdyno.engines.web.application import find_application
 
-        found = find_application()
-        note = "" if found else "built on first use, or by `dbdyno web get`; cargo takes some minutes"
-        yield "web:?database=ENGINE", "", str(found or ""), note
+        path = find_application()
+        note = "" if path else "built on first use, or by `dbdyno web get`; cargo takes some minutes"
+        yield "web:?database=ENGINE", "", str(path or ""), note
 
     def commands(self) -> "Typer":
         """Return the command that builds the application."""

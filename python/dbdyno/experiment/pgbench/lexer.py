@@ -49,7 +49,7 @@ class Quoted:
 
     def replaced(self, values: dict[str, str]) -> str:
         """Replace the variables in ``values`` by their values."""
-        return _VARIABLE.sub(lambda found: values.get(found[1], found[0]), self.text)
+        return _VARIABLE.sub(lambda match: values.get(match[1], match[0]), self.text)
 
 
 @dataclass(frozen=True)
@@ -107,11 +107,11 @@ class _Lexer:
             elif text[self._at] == ";" and not self._depth and not self._blocks:
                 yield from self._statement()
                 self._at += 1
-            elif found := _VARIABLE.match(text, self._at):
+            elif match := _VARIABLE.match(text, self._at):
                 before = text[self._at - 1] if self._at else ""
                 glued = before.isalnum() or before in ("_", "$")
-                self._add(Variable(found[1], self._line(), glued), found[0])
-                self._at = found.end()
+                self._add(Variable(match[1], self._line(), glued), match[0])
+                self._at = match.end()
             else:
                 token = self._token()
                 self._take(token)
@@ -162,15 +162,15 @@ class _Lexer:
         self._clear()
 
     def _command(self) -> Meta:
-        found = _COMMAND.match(self._text, self._at)
-        assert found is not None  # noqa: S101 - it begins with the backslash that led here
-        if found["name"].startswith(";"):
+        match = _COMMAND.match(self._text, self._at)
+        assert match is not None  # noqa: S101 - it begins with the backslash that led here
+        if match["name"].startswith(";"):
             raise InputError(self._here(), r"statements joined by `\;` are not supported", "end each with `;`")
-        if not found["name"]:
+        if not match["name"]:
             raise InputError(self._here(), "missing command after the backslash", r"write one, such as `\set x 1`")
         line = self._line()
-        self._at = found.end()
-        return Meta(line, found["name"].lower(), _CONTINUATION.sub(" ", found["arguments"]).strip())
+        self._at = match.end()
+        return Meta(line, match["name"].lower(), _CONTINUATION.sub(" ", match["arguments"]).strip())
 
     def _line(self) -> int:
         at, line = self._counted

@@ -187,21 +187,21 @@ class _Reader:
     def _control(self, statement: Sql) -> Step | None:
         """Return the step for a statement that begins or ends a transaction, otherwise None."""
         for verb, pattern in CONTROLS.items():
-            found = pattern.fullmatch(statement.words)
-            if found:
-                return self._step_of(verb, found, statement)
+            match = pattern.fullmatch(statement.words)
+            if match:
+                return self._step_of(verb, match, statement)
         if _LIKE_CONTROL.match(statement.words) and not _OTHER_CONTROL.match(statement.words):
             problem = f"`{shortened(statement.words, _SHOWN)}` is not valid in PostgreSQL"
             hint = "write `begin`, `commit` or `rollback`, with modes such as `isolation level serializable`"
             raise self._wrong(statement.line, problem, hint)
         return None
 
-    def _step_of(self, verb: str, found: re.Match[str], statement: Sql) -> Step:
-        further = bool(found["further"])
+    def _step_of(self, verb: str, match: re.Match[str], statement: Sql) -> Step:
+        further = bool(match["further"])
         if verb == "begin":
             self._open = self._open or statement.line
         else:
-            further = further and not found["no"]
+            further = further and not match["no"]
             # With `and chain`, the next transaction begins immediately.
             self._open = self._open if further else None
         if further:
@@ -211,7 +211,7 @@ class _Reader:
             return {"execute": {POSTGRESQL: escape("".join(map(str, statement.pieces)))}}
         if verb != "begin":
             return {verb: True}
-        lock = found["lock"]
+        lock = match["lock"]
         self._script.begins |= lock is None
         return {"begin": lock.lower() if lock else self._begin}
 
@@ -342,18 +342,18 @@ class _Reader:
         condition.step, condition.levels, self._steps = step, levels, step["then"]
 
     def _sleep(self, command: Meta) -> None:
-        found = _SLEEP.fullmatch(command.arguments)
-        if not found:
+        match = _SLEEP.fullmatch(command.arguments)
+        if not match:
             problem = rf"`\sleep {command.arguments}` is invalid".replace(" `", "`")
             raise self._wrong(command.line, problem, r"write an integer or a variable, and `us`, `ms` or `s`")
-        unit = (found["unit"] or "s").lower()
+        unit = (match["unit"] or "s").lower()
         factor = 1000 if unit == "s" else 1
         time: Any
-        if found["variable"]:
-            expression = f"int(:{found['variable']})" + (f" * {factor}" if factor > 1 else "")
+        if match["variable"]:
+            expression = f"int(:{match['variable']})" + (f" * {factor}" if factor > 1 else "")
             time = {"expression": self._expression(expression, command.line)}
         else:
-            time = int(found["time"])
+            time = int(match["time"])
             if time > _MAX_SLEEP_US:
                 raise self._wrong(command.line, f"the sleep `{time}` is too long", f"give at most {_MAX_SLEEP_US}")
             time *= factor

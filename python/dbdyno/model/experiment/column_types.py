@@ -47,14 +47,14 @@ class ColumnType(NamedTuple):
 
 def read_column_type(value: Any) -> ColumnType:
     """Read a column type such as ``varchar(1000)``. Raises a validation error if it is invalid."""
-    found = _FORM.fullmatch(value) if isinstance(value, str) else None
-    if not found:
+    match = _FORM.fullmatch(value) if isinstance(value, str) else None
+    if not match:
         raise wrong(f"{show(value)} is not a type", 'such as `"integer"` or `"varchar(1000)"`')
-    word = found[1].lower()
+    word = match[1].lower()
     name = _ALIASES.get(word, word)
     if name not in NAMES:
         raise wrong(f"{show(value)} is not a type", nearest(word, (*NAMES, *_ALIASES)))
-    arguments = tuple(int(text) for text in found.groups()[1:] if text is not None)
+    arguments = tuple(int(text) for text in match.groups()[1:] if text is not None)
     if len(arguments) not in NAMES[name]:
         wanted = " or ".join(map(str, NAMES[name]))
         plural = "" if wanted == "1" else "s"

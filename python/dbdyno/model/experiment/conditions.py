@@ -51,10 +51,10 @@ class Condition(NamedTuple):
 def read_condition(value: Any) -> Condition:
     """Read a condition. Raises a validation error if it is invalid."""
     if isinstance(value, str):
-        if found := _NULL.fullmatch(value):
-            return Condition(Variable(variable=found["left"]), "is_not_null" if found["no"] else "is_null")
-        if found := _COMPARISON.fullmatch(value):
-            return Condition(_operand(found["left"]), COMPARISONS[found["compare"]], _operand(found["right"]))
+        if match := _NULL.fullmatch(value):
+            return Condition(Variable(variable=match["left"]), "is_not_null" if match["no"] else "is_null")
+        if match := _COMPARISON.fullmatch(value):
+            return Condition(_operand(match["left"]), COMPARISONS[match["compare"]], _operand(match["right"]))
     if isinstance(value, dict) and list(value) == ["expression"]:
         return Condition(Expression(expression=read_expression(value["expression"])), "ne", Constant(constant=0))
     raise wrong(f"{show(value)} is not a condition", _REMEDY)

@@ -30,8 +30,8 @@ class Engines(Protocol):
 
 def engines_of(info: ValidationInfo) -> Engines | None:
     """Return the engines of a validation, or None if it runs without checks that depend on engines."""
-    found: Engines | None = info.context.get(CONTEXT) if isinstance(info.context, dict) else None
-    return found
+    engines: Engines | None = info.context.get(CONTEXT) if isinstance(info.context, dict) else None
+    return engines
 
 
 def read_engine(value: Any, info: ValidationInfo) -> Any:

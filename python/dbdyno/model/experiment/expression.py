@@ -141,14 +141,14 @@ def _tokens(text: str, *, spaces: bool = False) -> list[_Token]:
     tokens = []
     at = 0
     while at < len(text):
-        found = _TOKEN.match(text, at)
-        if found is None:
+        match = _TOKEN.match(text, at)
+        if match is None:
             problem = f"the character `{text[at]}` is not part of an expression"
             raise ExpressionError(at, problem, "expressions consist of numbers, `:variables`, operators and functions")
-        kind = str(found.lastgroup)
+        kind = str(match.lastgroup)
         if kind != "space" or spaces:
-            tokens.append(_Token(kind, found[kind], at))
-        at = found.end()
+            tokens.append(_Token(kind, match[kind], at))
+        at = match.end()
     return tokens
 
 

@@ -152,14 +152,14 @@ def _read_characters(value: Any) -> str:
     characters: dict[str, None] = {}
     at = 0
     while at < len(value):
-        found = _RANGE.match(value, at)
-        first, last = (found[1], found[2]) if found else (value[at], value[at])
+        match = _RANGE.match(value, at)
+        first, last = (match[1], match[2]) if match else (value[at], value[at])
         if first > last:
             raise wrong(f"the range `{first}-{last}` is empty", f"write `{last}-{first}`")
         if ord(last) - ord(first) >= _MAX_CHARACTERS:
             raise wrong(f"the range `{first}-{last}` has too many characters", f"give at most {_MAX_CHARACTERS:,}")
         characters.update(dict.fromkeys(map(chr, range(ord(first), ord(last) + 1))))
-        at += 3 if found else 1
+        at += 3 if match else 1
     if any("\ud800" <= character <= "\udfff" or character == "\0" for character in characters):
         raise wrong("the set contains a character that no text can contain", "use printable characters")
     return "".join(characters)
@@ -429,8 +429,8 @@ _COLUMN = re.compile(r"(.*[^.])\.(\"[^\"]+\"|`[^`]+`|[^\s.\"`]+)", re.DOTALL)
 
 def read_column(text: str) -> tuple[str, str] | None:
     """Return the table and the column of ``table.column``, quoted as in SQL; None if it names none."""
-    found = _COLUMN.fullmatch(text)
-    return None if found is None else (found[1], found[2])
+    match = _COLUMN.fullmatch(text)
+    return None if match is None else (match[1], match[2])
 
 
 class Next(Strict):

@@ -69,11 +69,11 @@ def read_objective(text: str, place: str) -> Objective:
 
 
 def _clause(part: str, text: str, place: str) -> Clause:
-    found = _CLAUSE.fullmatch(part.strip().lower())
-    if found is None:
+    match = _CLAUSE.fullmatch(part.strip().lower())
+    if match is None:
         wrong = f"`{part.strip()}` in `{text}`" if part.strip() and part.strip() != text.strip() else f"`{text}`"
         raise InputError(place, f"{wrong} is not an objective", FORM)
-    metric, unit, number = found["metric"].replace("_", "."), found["unit"], float(found["number"])
+    metric, unit, number = match["metric"].replace("_", "."), match["unit"], float(match["number"])
     if metric == "failed":
         if unit != "%":
             raise InputError(place, f"`{part.strip()}` needs a limit in percent", "write `failed < 1 %`")
@@ -83,7 +83,7 @@ def _clause(part: str, text: str, place: str) -> Clause:
     name = next((each for each in _TIMES if each == metric), None)
     if name is None:
         known = ", ".join([*_TIMES, "failed"])
-        raise InputError(place, f"unknown metric `{found['metric']}`", f"use one of {known}")
+        raise InputError(place, f"unknown metric `{match['metric']}`", f"use one of {known}")
     if unit not in _MS:
         raise InputError(place, f"`{part.strip()}` needs a limit in ms, s or us", f"write `{name} < 50 ms`")
     if not 0 < number * _MS[unit] <= _MAX_MS:

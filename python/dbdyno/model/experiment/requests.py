@@ -48,16 +48,16 @@ def cut(text: str) -> Template:
     """Split a string at its placeholders. Raises a validation error for a single brace."""
     pieces: list[str | Place] = []
     literal, at = "", 0
-    for found in _PIECE.finditer(text):
-        literal += text[at : found.start()]
-        at = found.end()
-        if found["name"] is not None:
-            if not found["name"].strip():
+    for match in _PIECE.finditer(text):
+        literal += text[at : match.start()]
+        at = match.end()
+        if match["name"] is not None:
+            if not match["name"].strip():
                 raise wrong(f"{show(text)} has a placeholder without a name", "name a value, such as `{id}`")
-            pieces += [literal, Place(found["name"].strip())] if literal else [Place(found["name"].strip())]
+            pieces += [literal, Place(match["name"].strip())] if literal else [Place(match["name"].strip())]
             literal = ""
-        elif len(found[0]) > 1:
-            literal += found[0][0]
+        elif len(match[0]) > 1:
+            literal += match[0][0]
         else:
             raise wrong(f"{show(text)} has a single brace", "double it: `{{` or `}}`")
     literal += text[at:]
@@ -82,14 +82,14 @@ class Line:
 
 
 def _read_line(value: Any) -> Line:
-    found = _LINE.fullmatch(value.strip()) if isinstance(value, str) else None
-    if found is None:
+    match = _LINE.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is None:
         raise wrong(f"{show(value)} is not a request", 'give method and path, such as `"GET /users/{id}"`')
-    if not _METHOD.fullmatch(found["method"]):
-        raise wrong(f"`{found['method']}` is not a method", "use capital letters, such as `GET` or `POST`")
-    if found["method"] == "CONNECT":
+    if not _METHOD.fullmatch(match["method"]):
+        raise wrong(f"`{match['method']}` is not a method", "use capital letters, such as `GET` or `POST`")
+    if match["method"] == "CONNECT":
         raise wrong("the reply to `CONNECT` can't be measured", "use another method")
-    path = found["path"].strip()
+    path = match["path"].strip()
     if not path.startswith("/"):
         hint = "write only method and path, such as `GET /users`; the system's URL names the service"
         raise wrong(f"the path {show(path)} does not begin with `/`", hint)
@@ -101,7 +101,7 @@ def _read_line(value: Any) -> Line:
     if odd is not None:
         hint = "encode it, such as `%20` for a space, or use a placeholder, whose value is encoded"
         raise wrong(f"the path {show(path)} contains the character {show(odd)}", hint)
-    return Line(found["method"], template, f"{found['method']} {path}")
+    return Line(match["method"], template, f"{match['method']} {path}")
 
 
 def _read_json(value: Any) -> Any:

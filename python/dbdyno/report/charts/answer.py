@@ -34,25 +34,25 @@ _GOOD, _PRICED, _PLAIN, _REST = "#2a9d6f", "#c99a1f", "#2b7fd4", "#8a8f98"
 
 def answer_chart(document: Document) -> Figure | None:
     """Draw the configurations by throughput, or by p99 if open loops keep up; None for a single configuration."""
-    found = ordered(document)
-    if len(found) <= 1:
+    configurations = ordered(document)
+    if len(configurations) <= 1:
         return None
     metric = metric_of(document)
     unit = document.cells[0].throughput.unit if metric == "throughput" else f"{metric} in ms"
     loads = load_names(document)
     if not loads:
-        return _dots(document, found, metric, unit)
-    return _lines(document, found, metric, unit, loads[-1])
+        return _dots(document, configurations, metric, unit)
+    return _lines(document, configurations, metric, unit, loads[-1])
 
 
-def _dots(document: Document, found: Sequence[Configuration], metric: str, unit: str) -> Figure | None:
+def _dots(document: Document, configurations: Sequence[Configuration], metric: str, unit: str) -> Figure | None:
     """Draw one row per configuration, the best first: name, value, price, and a point with its interval."""
     cells = {cell.id: cell for cell in document.cells}
     recommended = document.answer.recommended
     taken = None if recommended is None else recommended.configuration
     rows = [
         {**_row(configuration, cells[configuration.cells[0]], metric, taken == configuration.name), "place": place}
-        for place, configuration in enumerate(found[:_MAX_ROWS])
+        for place, configuration in enumerate(configurations[:_MAX_ROWS])
     ]
     rows = [row for row in rows if row["value"]]
     if not rows:
@@ -63,7 +63,7 @@ def _dots(document: Document, found: Sequence[Configuration], metric: str, unit:
     ends = (min(values) / 2, max(values) * 2) if logarithmic else (0.0, max(values) * 1.25)
     for row in rows:
         row["low"], row["high"] = max(row["low"], ends[0]), min(row["high"], ends[1])
-    left = len(found) - len(rows)
+    left = len(configurations) - len(rows)
     note = "Point: mean of the rounds; bar: its 95 % interval." if metric == "throughput" else "Bar: all rounds."
     note += f" {left} more configurations in the table below." if left else ""
     note += " Logarithmic axis." if logarithmic else ""
@@ -116,14 +116,16 @@ def _rows_chart(
     return alt.layer(*layers).properties(width=width, height=_ROW * len(rows), autosize=size)
 
 
-def _lines(document: Document, found: Sequence[Configuration], metric: str, unit: str, load: str) -> Figure | None:
+def _lines(
+    document: Document, configurations: Sequence[Configuration], metric: str, unit: str, load: str
+) -> Figure | None:
     """Draw one line per configuration over the load. The first six have labels, the others are gray."""
     cells = {cell.id: cell for cell in document.cells}
     others = [name for name in load_names(document) if name != load]
     last = {name: document.cells[-1].factors.get(name) for name in others}
     levels = list(dict.fromkeys(level(cell.factors.get(load)) for cell in document.cells))
     points: list[dict[str, Any]] = []
-    for place, configuration in enumerate(found):
+    for place, configuration in enumerate(configurations):
         for cell in (cells[name] for name in configuration.cells):
             value = cell.throughput.mean if metric == "throughput" else _percentile(cell, metric)
             if value and all(cell.factors.get(name) == own for name, own in last.items()):

@@ -63,8 +63,8 @@ def meaning_of(wait: str, product: str, version: str) -> Meaning:
     """
     number = _number(version)
     listed = engine_of_product(product).waits(product)
-    found = _by_wait(product).get(_key(wait, listed), ()) if listed is not None else ()
-    return next((entry.meaning for entry in found if entry.holds_for(number)), NOT_KNOWN)
+    entries = _by_wait(product).get(_key(wait, listed), ()) if listed is not None else ()
+    return next((entry.meaning for entry in entries if entry.holds_for(number)), NOT_KNOWN)
 
 
 def known_waits(product: str, version: str) -> Iterator[str]:
@@ -108,8 +108,8 @@ _ONE_NUMBER = 10
 
 def _number(version: str) -> _Version | None:
     """Parse a version: its first number, and the second one too below version 10."""
-    found = _VERSION.match(version)
-    if found is None:
+    match = _VERSION.match(version)
+    if match is None:
         return None
-    major = int(found[1])
-    return (major, int(found[2])) if major < _ONE_NUMBER and found[2] is not None else (major,)
+    major = int(match[1])
+    return (major, int(match[2])) if major < _ONE_NUMBER and match[2] is not None else (major,)
