@@ -116,16 +116,16 @@ def check_document(found: Any, place: str, hint: str) -> CpuDocument:
     return document
 
 
-def _is_build(found: Any) -> bool:
+def _is_build(build: Any) -> bool:
     """Whether an object has the fields of a build, and its instructions are the sum of its parts."""
     texts = ("name", "version", "cflags", "source_sha256")
     lists = ("parts", "files", "functions")
-    if not isinstance(found, dict) or not all(isinstance(found.get(name), str) for name in texts):
+    if not isinstance(build, dict) or not all(isinstance(build.get(name), str) for name in texts):
         return False
-    if not all(isinstance(found.get(name), list) for name in lists) or "program" not in found:
+    if not all(isinstance(build.get(name), list) for name in lists) or "program" not in build:
         return False
-    counted = [part.get("i_refs") for part in found["parts"] if isinstance(part, dict)]
-    return all(isinstance(each, int) for each in counted) and sum(each or 0 for each in counted) == found.get("i_refs")
+    counted = [part.get("i_refs") for part in build["parts"] if isinstance(part, dict)]
+    return all(isinstance(each, int) for each in counted) and sum(each or 0 for each in counted) == build.get("i_refs")
 
 
 def by_version(builds: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -232,7 +232,7 @@ class Engine:
         """Whether a statement changes which writes are synced, or when."""
         return False
 
-    def in_force(self, name: str, asked: str, found: str | None) -> bool | None:
+    def in_force(self, name: str, asked: str, actual: str | None) -> bool | None:
         """Whether a setting has the requested value. ``found``: the value read back, ``None`` if none was.
 
         ``None``: unknown.

@@ -71,19 +71,19 @@ def gain_of(one: ChangeEffect, metric: str) -> float:
     return 1 / one.p99 if one.p99 else 0.0
 
 
-def was_words(found: Why | Fixes) -> str:
+def was_words(conclusion: Why | Fixes) -> str:
     """Return the p99 of the unchanged cell, such as ``12.0 ms``, with ``at least`` if it is a lower bound."""
-    return ("at least " if found.p99_is_bound else "") + f"{milliseconds(found.p99_ms)} ms"
+    return ("at least " if conclusion.p99_is_bound else "") + f"{milliseconds(conclusion.p99_ms)} ms"
 
 
-def becomes_words(found: Why | Fixes, ratio: float, ends: list[float] | None) -> str:
+def becomes_words(conclusion: Why | Fixes, ratio: float, ends: list[float] | None) -> str:
     """Return a multiple of the unchanged p99, such as ``3.00 [2.60, 3.50] ms``."""
-    own = found.p99_ms or 0.0
+    own = conclusion.p99_ms or 0.0
     interval = "" if ends is None else f" [{milliseconds(ends[0] * own)}, {milliseconds(ends[1] * own)}]"
     return f"{milliseconds(ratio * own)}{interval} ms"
 
 
-def falls_words(found: Why | Fixes, ratio: float, ends: list[float] | None) -> str:
+def falls_words(conclusion: Why | Fixes, ratio: float, ends: list[float] | None) -> str:
     """Return a clause such as ``the p99 response time falls from 12.0 ms to 3.00 [2.60, 3.50] ms``."""
     word = "falls" if ratio < 1 else "rises"
-    return f"the p99 response time {word} from {was_words(found)} to {becomes_words(found, ratio, ends)}"
+    return f"the p99 response time {word} from {was_words(conclusion)} to {becomes_words(conclusion, ratio, ends)}"

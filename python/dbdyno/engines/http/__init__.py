@@ -65,11 +65,11 @@ class Http(Engine):
 
         read_settings({name: value}, "")
 
-    def in_force(self, name: str, asked: str, found: str | None) -> bool | None:
+    def in_force(self, name: str, asked: str, actual: str | None) -> bool | None:
         """Compare a connection option with the value read back; ``None`` for certificate options."""
         from dbdyno.engines.http.settings import in_force
 
-        return in_force(name, asked, found)
+        return in_force(name, asked, actual)
 
     def provisioner(self, system: "SystemSpec", place: "Place") -> "Provisioner":
         """Return the provisioner that checks the service. Raises InputError if the URL has no host."""

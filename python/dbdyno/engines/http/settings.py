@@ -91,14 +91,14 @@ def _file(text: str, wrong: _Wrong) -> str:
     return str(path)
 
 
-def in_force(name: str, asked: str, found: str | None) -> bool | None:
+def in_force(name: str, asked: str, actual: str | None) -> bool | None:
     """Whether an option has the requested value; ``found``: the value read back. ``None``: unknown."""
-    if found is None:
+    if actual is None:
         return None
     if name == "version":
-        return _VERSIONS.get(asked) == found
+        return _VERSIONS.get(asked) == actual
     if name == "keepalive":
-        return _SWITCH.get(asked.lower()) == _SWITCH.get(found)
+        return _SWITCH.get(asked.lower()) == _SWITCH.get(actual)
     if name == "timeout":
-        return math.isclose(float(asked), float(found))
+        return math.isclose(float(asked), float(actual))
     return None

@@ -60,9 +60,9 @@ def adjusted(names: Iterable[str], log: str) -> tuple[str, str] | None:
     by_name = {_plain(name): name for name in names}
     for line in log.splitlines():
         match = _SEVERITY.search(line)
-        found = _ADJUSTED.search(line)
-        if match is not None and found is not None and _plain(found["name"]) in by_name:
-            return by_name[_plain(found["name"])], (match["text"] or line).strip()
+        line_match = _ADJUSTED.search(line)
+        if match is not None and line_match is not None and _plain(line_match["name"]) in by_name:
+            return by_name[_plain(line_match["name"])], (match["text"] or line).strip()
     return None
 
 

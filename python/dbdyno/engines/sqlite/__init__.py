@@ -124,11 +124,11 @@ class Sqlite(Engine):
 
         return sets_syncing(statement)
 
-    def in_force(self, name: str, asked: str, found: str | None) -> bool | None:
+    def in_force(self, name: str, asked: str, actual: str | None) -> bool | None:
         """Compare a PRAGMA with the value read back; ``None`` for other settings."""
         from dbdyno.engines.sqlite.settings import in_force
 
-        return in_force(name, asked, found)
+        return in_force(name, asked, actual)
 
     def applying(self, settings: Mapping[str, str]) -> Iterator[str]:
         """Yield PRAGMAs; for other settings, a description of where to set them."""

@@ -182,16 +182,16 @@ _WORDS = {
 _MINIMUM = {"journal_size_limit": -1, "wal_autocheckpoint": 0}
 
 
-def in_force(name: str, asked: str, found: str | None) -> bool | None:
+def in_force(name: str, asked: str, actual: str | None) -> bool | None:
     """Whether a PRAGMA has the requested value; ``found``: the value read back, ``None`` if SQLite doesn't know it.
 
     ``None``: the setting is not a PRAGMA and can't be read back.
     """
     if name not in _LOAD_PRAGMAS and name not in _TRIAL_PRAGMAS:
         return None
-    if found is None:
+    if actual is None:
         return False
-    wanted, read = _said(name, asked), _said(name, found)
+    wanted, read = _said(name, asked), _said(name, actual)
     if name == "encoding":
         # UTF-16 means the machine's byte order.
         return read == wanted or (wanted == "utf-16" and read.startswith(wanted))

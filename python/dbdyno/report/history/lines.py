@@ -118,8 +118,8 @@ def day(moment: str) -> str:
     return moment[:10]
 
 
-def _ids(found: list[str]) -> str:
-    return first_of(found, _MAX_IDS)
+def _ids(ids: list[str]) -> str:
+    return first_of(ids, _MAX_IDS)
 
 
 def _short(value: str) -> str:
