@@ -18,7 +18,7 @@ from typing import Any
 from figures import DBDYNO, Figure, NotMeasuredError, run, spread
 
 from dbdyno.cpu.own_cost import BARE_LOOP
-from dbdyno.engines.provisioner import Place
+from dbdyno.engines.provisioner import ProvisioningContext
 from dbdyno.engines.sqlite.library import find_library
 from dbdyno.engines.sqlite.provisioner import SqliteProvisioner
 from dbdyno.engines.sqlite.settings import SqliteSettings
@@ -58,7 +58,7 @@ class Bench:
         experiment = load_experiment("pk-lookup")
         cells = make_cells(experiment, parse_set(["threads=1", "cache=private"], experiment), [])
         self.compiled = compile_cell(experiment, cells.cells[0])
-        host = SqliteProvisioner(Place(Workspace(directory), Interruption()))
+        host = SqliteProvisioner(ProvisioningContext(Workspace(directory), Interruption()))
         with host.ready(self.compiled, 0) as ready:
             self.database = Path(ready.target["path"])
         source = directory / "source"

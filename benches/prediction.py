@@ -22,7 +22,7 @@ from dbdyno.analysis.measured.keys import NewKeys
 from dbdyno.analysis.predict.predict import Question, predict
 from dbdyno.analysis.predict.series import KeySeries
 from dbdyno.analysis.predict.stored import read_calibration
-from dbdyno.analysis.predict.trees import Place, answers
+from dbdyno.analysis.predict.trees import TreeSetting, answers
 from dbdyno.engines.btree import BtreeRules
 from dbdyno.model.events.answers import Btree, BtreeFigures
 from dbdyno.model.plan.worker_plan import PLAN
@@ -213,7 +213,7 @@ def published(_bench: Bench) -> Iterator[Figure]:
 def _image(series: KeySeries, rows: int, rate: float) -> float:
     """Pages that an insert is the first to change in 60 s."""
     middle = rows + rate * _SECONDS / 2
-    (answer,) = answers(series, [Place(middle, _RULES.cache_pages, 0.0, rate)])
+    (answer,) = answers(series, [TreeSetting(middle, _RULES.cache_pages, 0.0, rate)])
     assert answer.figures is not None
     return answer.figures.first_changes
 

@@ -119,7 +119,7 @@ def test_callgrinds_own_file_gives_the_same(cpu: Cli, first: dict[str, Any]) -> 
     called = {
         profile.functions[call.callee].name
         for call in profile.calls
-        if profile.functions[call.place.function].object == "libsqlite3.so"
+        if profile.functions[call.line.function].object == "libsqlite3.so"
         and profile.functions[call.callee].object == "dbdyno-worker"
     }
     assert {re.sub(r".*fixed_vfs::(\w+).*", r"\1", name) for name in called} <= {"randomness", "current_time_ms"}

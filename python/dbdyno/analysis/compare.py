@@ -370,11 +370,11 @@ def _cell(side: Side, other: Side) -> Cell:
     matching = [cell for key, cell in cells.items() if set(str(name).split(",")) <= set(key.split(","))]
     if len(matching) == 1:
         return matching[0]
-    place = f"{side.document.id}/{name}"
+    location = f"{side.document.id}/{name}"
     if matching:
         names = ", ".join(f"`{cell.id}`" for cell in matching[:4])
-        raise InputError(place, "several cells match", f"name one of {names}")
-    raise InputError(place, "no such cell", nearest(str(name), cells))
+        raise InputError(location, "several cells match", f"name one of {names}")
+    raise InputError(location, "no such cell", nearest(str(name), cells))
 
 
 def _differences(of_a: Side, of_b: Side, pairs: Sequence[tuple[Cell, Cell]]) -> list[Difference]:

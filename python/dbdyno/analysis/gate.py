@@ -107,13 +107,13 @@ def judge(compared: Compared, margin: float) -> list[Judgement]:
         _judge(
             comparison,
             margin,
-            lacking=compared.lacking[place],
-            failed=compared.failed[place],
-            warned=compared.warned[place],
-            plans=compared.worse_plans[place],
-            by_runs=compared.by_runs[place],
+            lacking=compared.lacking[position],
+            failed=compared.failed[position],
+            warned=compared.warned[position],
+            plans=compared.worse_plans[position],
+            by_runs=compared.by_runs[position],
         )
-        for place, comparison in enumerate(compared.comparisons)
+        for position, comparison in enumerate(compared.comparisons)
     ]
 
 

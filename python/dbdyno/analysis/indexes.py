@@ -28,8 +28,8 @@ Pairs = Sequence[Sequence[float]]
 
 def speedup(pairs: Pairs) -> Ratio | None:
     """Return how many times as fast the second of each pair is, from times of the same work."""
-    slow = {place: pair[0] for place, pair in enumerate(pairs)}
-    fast = {place: pair[1] for place, pair in enumerate(pairs)}
+    slow = {position: pair[0] for position, pair in enumerate(pairs)}
+    fast = {position: pair[1] for position, pair in enumerate(pairs)}
     return paired_ratio(fast, slow)
 
 

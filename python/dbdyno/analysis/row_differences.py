@@ -63,13 +63,13 @@ def ordering_of(sql: str, grammar: str | None) -> Ordering:
     is_limited = any(tree.args.get(each) is not None for each in ("limit", "offset", "fetch"))
     if order is None:
         return Ordering(is_limited=is_limited)
-    places = [_place(expression.this, tree) for expression in order.expressions]
+    places = [_position(expression.this, tree) for expression in order.expressions]
     known = places.index(None) if None in places else len(places)
-    keys = tuple(place for place in places[:known] if place is not None)
+    keys = tuple(position for position in places[:known] if position is not None)
     return Ordering(True, keys, known == len(places), is_limited)
 
 
-def _place(key: Any, tree: Any) -> int | None:
+def _position(key: Any, tree: Any) -> int | None:
     """Return the number of the result's column that a sort key names; None if it is not in the result."""
     from sqlglot import exp
 
@@ -78,10 +78,10 @@ def _place(key: Any, tree: Any) -> int | None:
     selected = list(tree.selects)
     if any(column.is_star for column in selected):
         return None
-    for place, column in enumerate(selected):
+    for position, column in enumerate(selected):
         own = column.unalias()
         if own == key or (isinstance(key, exp.Column) and not key.table and column.alias_or_name == key.name):
-            return place
+            return position
     return None
 
 
@@ -114,7 +114,7 @@ def _compare(a: ExecutionRows, b: ExecutionRows, of_a: Ordering, of_b: Ordering)
     lost, new = _unmatched(rows_a, rows_b)
     if not lost:
         if keys and not _same_sequence(rows_a, rows_b, keys):
-            first = next(place for place, pair in enumerate(zip(rows_a, rows_b, strict=True)) if not _same(*pair))
+            first = next(position for position, pair in enumerate(zip(rows_a, rows_b, strict=True)) if not _same(*pair))
             words = f"the rows are in another order from row {first + 1:,} on"
             return RowVerdict("differ", words, f"was {_shown(rows_a[first])}; is {_shown(rows_b[first])}")
         return EQUAL

@@ -15,12 +15,12 @@ class InputError(DbdynoError):
 
     exit_code = 2
 
-    def __init__(self, place: str, problem: str, hint: str = "") -> None:
-        """``place``: file and key, URL or option. ``problem`` and ``hint``: one clause each, without a full stop."""
-        self.place = place
+    def __init__(self, location: str, problem: str, hint: str = "") -> None:
+        """``location``: file and key, URL or option. ``problem`` and ``hint``: one clause each, without a full stop."""
+        self.location = location
         self.problem = problem
         self.hint = hint
-        super().__init__(f"{place}: {problem}" + (f"; {hint}" if hint else ""))
+        super().__init__(f"{location}: {problem}" + (f"; {hint}" if hint else ""))
 
 
 class ExtraMissing(InputError):

@@ -43,20 +43,20 @@ def default_path() -> Path:
     return _of_user(user_data_path, "dbdyno", appauthor=False) / "runs.db"
 
 
-def expand_user(path: str, place: str) -> Path:
-    """Return a path with ``~`` expanded. Raises InputError, at ``place``, if there is no such home directory."""
+def expand_user(path: str, location: str) -> Path:
+    """Return a path with ``~`` expanded. Raises InputError, at ``location``, if there is no such home directory."""
     try:
         return Path(path).expanduser()
     except RuntimeError:
-        raise InputError(place, f"`{path}`: no such home directory", "write the path without `~`") from None
+        raise InputError(location, f"`{path}`: no such home directory", "write the path without `~`") from None
 
 
-def check_utf8(text: str, place: str) -> None:
-    """Raise InputError, at ``place``, if an argument or a path contains invalid UTF-8, which JSON plans can't hold."""
+def check_utf8(text: str, location: str) -> None:
+    """Raise InputError at ``location`` if an argument or a path contains invalid UTF-8: JSON plans can't hold it."""
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise InputError(place, "contains bytes that are not UTF-8", "rename the file or directory") from None
+        raise InputError(location, "contains bytes that are not UTF-8", "rename the file or directory") from None
 
 
 def _of_user(directory: Callable[..., Path], *arguments: str, **options: Any) -> Path:

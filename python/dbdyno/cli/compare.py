@@ -37,14 +37,14 @@ def print_comparison(
     margin: str | None,
     metric: str | None,
     across_machines: bool,
-    store_place: str | None,
+    store_location: str | None,
     json: Path | None,
 ) -> None:
     """Compare two runs, or two cells, and print the comparison. Raises DbdynoError."""
     if json is not None:
         check_writable(json, "--json")
     share = MARGIN if margin is None else read_share(margin, "--margin")
-    with closing(open_store(store_place, make=False)) as store:
+    with closing(open_store(store_location, make=False)) as store:
         sides = side(store, a), side(store, b)
         noise, earlier = noise_between(store, *sides, metric), earlier_values(store, *sides)
     with store.interpreting(sides[1].document.id):
@@ -63,10 +63,10 @@ def print_comparison(
             console.print(line)
 
 
-def baseline_command(name: str | None, run: str | None, remove: bool, store_place: str | None) -> None:
+def baseline_command(name: str | None, run: str | None, remove: bool, store_location: str | None) -> None:
     """Name a run as a baseline, list baselines, or remove one. Raises DbdynoError."""
     console = Console()
-    with closing(open_store(store_place, make=False)) as store:
+    with closing(open_store(store_location, make=False)) as store:
         if name is None:
             found = store.baselines()
             for each, stored in found.items():
@@ -129,7 +129,7 @@ def side(store: Store, text: str) -> Side:
         run = store.run(baselines.get(name, name))
     except InputError as error:
         known = ", ".join(f"`{baseline}`" for baseline in baselines)
-        raise InputError(error.place, error.problem, f"{error.hint}; baselines: {known or 'none'}") from None
+        raise InputError(error.location, error.problem, f"{error.hint}; baselines: {known or 'none'}") from None
     _refuse_search(run)
     trials = store.trials(run.id, intervals=False)
     plans = {trial.cell: trial.plan for trial in reversed(trials) if trial.status == "done"}

@@ -127,11 +127,11 @@ def _levels(levels: object) -> Iterator[str]:
 
 
 def _runs(store: object) -> list[tuple[str, str]]:
-    place = named_store(None if store is None else str(store)) or str(default_path())
-    if "://" in place:
+    location = named_store(None if store is None else str(store)) or str(default_path())
+    if "://" in location:
         # A server may be slow, and may require a password.
         return []
-    path = Path(place).expanduser().absolute()
+    path = Path(location).expanduser().absolute()
     query = "select id, experiment, started from dbdyno_runs order by started desc, id limit ?"
     with contextlib.suppress(sqlite3.Error, OSError, ValueError, TypeError):
         if not path.is_file():
@@ -165,8 +165,8 @@ def _files(incomplete: str) -> list[str]:
 
 def _words_of_bash() -> list[str]:
     """Return the typed words up to the cursor, which Bash has split; empty for other shells."""
-    words, place = os.environ.get("COMP_WORDS"), os.environ.get("COMP_CWORD", "")
-    return _together(words.split("\n")[: int(place) + 1]) if words is not None and place.isdecimal() else []
+    words, location = os.environ.get("COMP_WORDS"), os.environ.get("COMP_CWORD", "")
+    return _together(words.split("\n")[: int(location) + 1]) if words is not None and location.isdecimal() else []
 
 
 def _together(parts: Iterable[str]) -> list[str]:

@@ -19,11 +19,11 @@ def copy_stores(source: str, target: str, runs: list[str]) -> int:
     def say(text: str) -> None:
         console.print(text, soft_wrap=True)
 
-    with closing(open_store(_place(source), make=False)) as source_store:
+    with closing(open_store(_location(source), make=False)) as source_store:
         # Check the names before the target is created.
         for name in runs:
             source_store.run(name)
-        with closing(open_store(_place(target))) as target_store:
+        with closing(open_store(_location(target))) as target_store:
             if source_store.is_same(target_store):
                 raise InputError(f"store copy {source} {target}", "this is one store", "give two")
             counted: Counter[str] = Counter()
@@ -37,10 +37,10 @@ def copy_stores(source: str, target: str, runs: list[str]) -> int:
                 why = f": {copy_result.why}" if copy_result.why else ""
                 say(f"{copy_result.run}  {copy_result.experiment}  {copy_result.outcome}{trials}{why}")
             summary = ", ".join(f"{number} {outcome}" for outcome, number in counted.items()) or "no runs"
-            say(f"{source_store.place} to {target_store.place}: {summary}")
+            say(f"{source_store.location} to {target_store.location}: {summary}")
     return 1 if counted["not copied"] else 0
 
 
-def _place(text: str) -> str:
+def _location(text: str) -> str:
     """Return the place of a store. `default` means the user's default store, whose path is rarely known."""
     return str(default_path()) if text == _OWN else text

@@ -152,10 +152,12 @@ def run_self(request: CpuRequest, outputs: CpuOutputs) -> int:
 
 def _compare(before: SavedCount, document: CpuDocument, margin: float | None, console: Console) -> int:
     function_changes = changes(before.build, document["builds"][0])
-    show_changes(function_changes, before.place.name, console)
+    show_changes(function_changes, before.directory.name, console)
     if margin is None or not (function_changes.differing or (function_changes.total.share or 0.0) > margin):
         return 0
-    why = "other rows" if function_changes.differing else f"more than {margin * 100:.3g} % above {before.place.name}"
+    why = (
+        "other rows" if function_changes.differing else f"more than {margin * 100:.3g} % above {before.directory.name}"
+    )
     console.print(f"regression: {why}")
     return REGRESSION_CODE
 

@@ -57,7 +57,7 @@ def matters(experiment: Experiment, factor: str, system: SystemSpec) -> bool:
     return any(at[0] != "system" or at[1] == system.engine for at in locations)
 
 
-def check_places(systems: Sequence[SystemSpec], directory: str | None, *, allow_writes: bool) -> None:
+def check_write_options(systems: Sequence[SystemSpec], directory: str | None, *, allow_writes: bool) -> None:
     """Raise InputError for `--dir` or `--allow-writes` if it concerns none of the systems."""
     made = [system for system in systems if engine_of(system.engine).has_data and not system.host]
     if directory is not None and not made:

@@ -101,7 +101,7 @@ class ExperimentSource:
             raise InputError("--translate", f"`{made.name}` says which SQL it is in", "leave it out")
         if not made.document.get("transactions"):
             raise InputError("--translate", f"`{made.name}` does not contain statements", "leave it out")
-        return make_experiment(parse(f'dialect = "sqlite"\n{made.text}', made.place, made.folder))
+        return make_experiment(parse(f'dialect = "sqlite"\n{made.text}', made.location, made.folder))
 
     def _experiment(self, systems: Sequence[str]) -> Experiment:
         if self.statements:

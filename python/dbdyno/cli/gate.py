@@ -36,7 +36,7 @@ from dbdyno.cli.compare import (
     side,
 )
 from dbdyno.cli.option_values import read_share
-from dbdyno.cli.run import INTERRUPTED, RunCommand, command_line, place_of_run, report_store_errors, writing_store
+from dbdyno.cli.run import INTERRUPTED, RunCommand, command_line, location_of_run, report_store_errors, writing_store
 from dbdyno.experiment.factors import QUERY_FACTOR
 from dbdyno.model.result import Document
 from dbdyno.model.result.cell import Cell
@@ -186,10 +186,10 @@ class GateOptions:
                 console.print(f"the summary is not written to {summary} ({_SUMMARY}): {reason(error)}")
 
 
-def gate_run(run: str, baseline: str, across_machines: bool, store_place: str | None, options: GateOptions) -> int:
+def gate_run(run: str, baseline: str, across_machines: bool, store_location: str | None, options: GateOptions) -> int:
     """Compare a run with a baseline; return the exit code. Raises DbdynoError."""
     options.check()
-    with closing(open_store(store_place, make=False)) as store:
+    with closing(open_store(store_location, make=False)) as store:
         sides = side(store, baseline), side(store, run)
         noise, earlier = noise_between(store, *sides, options.metric), earlier_values(store, *sides)
     with store.interpreting(sides[1].document.id):
@@ -214,16 +214,16 @@ def gate_against(
     reference: str,
     build: str | None,
     *,
-    store_place: str | None,
+    store_location: str | None,
     options: GateOptions,
     command: list[str],
 ) -> int:
     """Measure an experiment and its baseline in the same rounds; return the exit code. Raises DbdynoError."""
     options.check()
     console = options.console
-    with writing_store(store_place) as store:
+    with writing_store(store_location) as store:
         sides = measure_sides(
-            run, reference, build, store=store, store_place=store_place, options=options, command=command
+            run, reference, build, store=store, store_location=store_location, options=options, command=command
         )
         if sides is None:
             console.print("interrupted: no verdict")
@@ -256,7 +256,7 @@ def measure_sides(
     build: str | None,
     *,
     store: Store,
-    store_place: str | None,
+    store_location: str | None,
     options: GateOptions,
     command: list[str],
 ) -> Sides | None:
@@ -273,14 +273,14 @@ def measure_sides(
         document, interrupted = execute(replace(request, against=other), store, Console(stderr=True))
     if interrupted:
         return None
-    with closing(open_store(place_of_run(store, document, store_place), make=False)) as holding:
+    with closing(open_store(location_of_run(store, document, store_location), make=False)) as holding:
         definitions = _definitions(holding, document.id, other)
         observations = holding.run(document.id).observations
     compared = compare_sides(document, definitions, margin=options.share, metric=options.metric)
     return Sides(document, compared, other, observations)
 
 
-def gate_plans(run: RunCommand | str, *, store_place: str | None, options: GateOptions, command: list[str]) -> int:
+def gate_plans(run: RunCommand | str, *, store_location: str | None, options: GateOptions, command: list[str]) -> int:
     """Judge only the conditions of `--fail-on`, without a baseline; return the exit code. Raises DbdynoError.
 
     ``run``: a stored run, or an experiment to measure.
@@ -290,10 +290,10 @@ def gate_plans(run: RunCommand | str, *, store_place: str | None, options: GateO
         hint = "add `--against COMMIT` to measure both versions now, or `--baseline RUN`"
         raise InputError("--fail-on plan-change", "a changed plan needs a baseline", hint)
     if isinstance(run, str):
-        with closing(open_store(store_place, make=False)) as store:
+        with closing(open_store(store_location, make=False)) as store:
             return _conclude(_alone(side(store, run).document, options), options, options.console)
     request = run.request(command)
-    with writing_store(store_place) as store:
+    with writing_store(store_location) as store:
         document, interrupted = execute(request, store, Console(stderr=True))
         console = options.console
         if interrupted:

@@ -12,7 +12,7 @@ def print_history(
     cells: list[str] | None = None,
     *,
     limit: int = 100,
-    store_place: str | None = None,
+    store_location: str | None = None,
     json: Path | None = None,
     report: Path | None = None,
 ) -> None:
@@ -36,7 +36,7 @@ def print_history(
     name = _name(experiment)
     wanted = [each for cell in cells or [] for each in ids_of(cell)]
     console = Console()
-    stored = read_history(store_place, name, limit, wanted or None, Console(stderr=True).print)
+    stored = read_history(store_location, name, limit, wanted or None, Console(stderr=True).print)
     with closing(stored.store):
         history = build_history(name, stored, drawn, cells or [])
     if json is not None:

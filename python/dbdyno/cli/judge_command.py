@@ -158,11 +158,11 @@ def gate(
         source = ExperimentSource([] if programs else [run], values=values, directory=directory, mix=mix)
         command = RunCommand(source=source, options=measured)
         if against is None:
-            code = gate_plans(command, store_place=store, options=options, command=sys.argv)
+            code = gate_plans(command, store_location=store, options=options, command=sys.argv)
         else:
-            code = gate_against(command, against, build, store_place=store, options=options, command=sys.argv)
+            code = gate_against(command, against, build, store_location=store, options=options, command=sys.argv)
     elif is_alone:
-        code = gate_plans(run, store_place=store, options=options, command=sys.argv)
+        code = gate_plans(run, store_location=store, options=options, command=sys.argv)
     elif count or counts is not None:
         refuse_typed(("metric", "across_machines", "store", "report", "fail_on"), "with `--count`")
         code = gate_count(run, baseline, counts, options)
@@ -234,7 +234,7 @@ def upgrade(
     code = upgrade_statements(
         RunCommand(source=ExperimentSource([file], values=values or [], directory=directory), options=measured),
         UpgradeOptions(old, new, budget_s or 0.0, bisect, via or []),
-        store_place=store,
+        store_location=store,
         options=GateOptions(margin, inconclusive, None, junit, markdown, report, json),
         command=sys.argv,
     )

@@ -25,7 +25,7 @@ ROUNDS_OF_A_RUN = 5
 MIN_ROUNDS = 4
 
 
-def measure_noise(run: RunCommand, store_place: str | None, json: Path | None, command: list[str]) -> int:
+def measure_noise(run: RunCommand, store_location: str | None, json: Path | None, command: list[str]) -> int:
     """Measure one cell against itself and print the noise; return the exit code. Raises DbdynoError."""
     if json is not None:
         check_writable(json, "--json")
@@ -35,7 +35,7 @@ def measure_noise(run: RunCommand, store_place: str | None, json: Path | None, c
         problem = f"{cells} cells are selected, but noise is measured for one"
         raise InputError("noise", problem, "narrow the factors with `--set`")
     console = Console()
-    with writing_store(store_place) as store:
+    with writing_store(store_location) as store:
         document, interrupted = execute(request, store, Console(stderr=True))
         noise = noise_of(document, request.options.margin or MARGIN)
         if noise is None:
@@ -49,7 +49,7 @@ def measure_noise(run: RunCommand, store_place: str | None, json: Path | None, c
 
 
 def measure_noise_of_runs(
-    run: RunCommand, runs: int, store_place: str | None, json: Path | None, command: list[str]
+    run: RunCommand, runs: int, store_location: str | None, json: Path | None, command: list[str]
 ) -> int:
     """Measure one cell in several runs, and store their deviation; return the exit code. Raises DbdynoError."""
     if json is not None:
@@ -60,7 +60,7 @@ def measure_noise_of_runs(
         raise InputError("noise", problem, "narrow the factors with `--set`")
     console = Console()
     documents = []
-    with writing_store(store_place) as store:
+    with writing_store(store_location) as store:
         for number in range(runs):
             Console(stderr=True).print(f"run {number + 1} of {runs}")
             document, interrupted = execute(request, store, Console(stderr=True))

@@ -53,7 +53,7 @@ class PredictionOptions:
         )
 
 
-def print_prediction(options: PredictionOptions, command: list[str], store_place: str | None) -> int:
+def print_prediction(options: PredictionOptions, command: list[str], store_location: str | None) -> int:
     """Predict from a stored run, or from a new one, and print the prediction. Raises DbdynoError."""
     from dbdyno.analysis.predict.predict import predict
     from dbdyno.analysis.predict.stored import read_calibration
@@ -72,15 +72,15 @@ def print_prediction(options: PredictionOptions, command: list[str], store_place
             if experiment.head.growth is None:
                 problem = "none of its tables grows, so a prediction is impossible"
                 raise InputError(experiment.name, problem, "`dbdyno predict key-order`, or an experiment with `growth`")
-            calibrated = measured(options.calibration, store_place, command)
-            document, interrupted, store_place = stack.enter_context(calibrated)
+            calibrated = measured(options.calibration, store_location, command)
+            document, interrupted, store_location = stack.enter_context(calibrated)
             name = document.id
             if interrupted:
                 console.print(
                     f"interrupted; go on with: dbdyno run --resume {name}, then: dbdyno predict --from {name}"
                 )
                 return INTERRUPTED
-        with closing(open_store(store_place, make=False)) as store, store.interpreting(name):
+        with closing(open_store(store_location, make=False)) as store, store.interpreting(name):
             calibration = read_calibration(store, name)
         prediction = predict(calibration, question)
         show_prediction(prediction, console)

@@ -9,7 +9,7 @@ from pathlib import Path
 from dbdyno.analysis.measured.metrics import keeps_up
 from dbdyno.base.console import Console
 from dbdyno.base.errors import InputError, StoreError
-from dbdyno.cli.effect_checks import check_levels, check_places
+from dbdyno.cli.effect_checks import check_levels, check_write_options
 from dbdyno.cli.experiment_source import ExperimentSource
 from dbdyno.cli.exports import Exports
 from dbdyno.engines import engine_of_product
@@ -69,7 +69,7 @@ class RunCommand:
         options = self.options
         experiment = self.source.experiment(options.systems)
         specs = check_levels(experiment, options.set, [parse_url(url) for url in options.systems])
-        check_places(specs, options.directory, allow_writes=options.allow_writes)
+        check_write_options(specs, options.directory, allow_writes=options.allow_writes)
         if options.try_recommendations and not experiment.head.recommendations:
             problem = f"`{experiment.name}` has no recommendations"
             raise InputError("--try-recommendations", problem, "leave it out")
@@ -96,7 +96,7 @@ class RunCommand:
             hint = "leave it out; `--budget` limits the time of the search"
             words = str(objective)
             if options.slo is None:
-                words = f"`slo` in {experiment.place}: {objective}"
+                words = f"`slo` in {experiment.location}: {objective}"
                 hint += ", and `--rounds` measures rounds instead"
             raise InputError(given[0], f"does not apply to a search for the highest rate ({words})", hint)
         return replace(options, slo=str(objective))
@@ -124,7 +124,7 @@ def _with_rounds(options: RunOptions) -> RunOptions:
 
 
 def run_experiment(
-    run: RunCommand, store_place: str | None, exports: Exports, command: list[str], *, verbose: bool = False
+    run: RunCommand, store_location: str | None, exports: Exports, command: list[str], *, verbose: bool = False
 ) -> int:
     """Run, show the result, write the exports; return the exit code. Raises DbdynoError.
 
@@ -132,29 +132,29 @@ def run_experiment(
     """
     console = Console(stderr=exports.to_output)
     exports.check()
-    with measured(run, store_place, command) as (document, interrupted, place):
-        return finish(console, document, exports, interrupted, place, verbose=verbose)
+    with measured(run, store_location, command) as (document, interrupted, location):
+        return finish(console, document, exports, interrupted, location, verbose=verbose)
 
 
 def resume_run(
-    name: str, systems: Sequence[str], store_place: str | None, exports: Exports, *, verbose: bool = False
+    name: str, systems: Sequence[str], store_location: str | None, exports: Exports, *, verbose: bool = False
 ) -> int:
     """Resume a stored run, as :func:`run_experiment`. ``systems``: URLs that give passwords again."""
     console = Console(stderr=exports.to_output)
     exports.check()
     given = [parse_url(url) for url in systems]
-    with closing(open_store(store_place, make=False, write=True)) as store:
+    with closing(open_store(store_location, make=False, write=True)) as store:
         document, interrupted = resume(name, store, Console(stderr=True), given)
         _summarize(store, document)
         code = finish(
-            console, document, exports, interrupted, place_of_run(store, document, store_place), verbose=verbose
+            console, document, exports, interrupted, location_of_run(store, document, store_location), verbose=verbose
         )
         _raise_store_errors(store)
         return code
 
 
 def finish(
-    console: Console, document: Document, exports: Exports, interrupted: bool, place: str | None, *, verbose: bool
+    console: Console, document: Document, exports: Exports, interrupted: bool, location: str | None, *, verbose: bool
 ) -> int:
     """Show the result and its place in the store, and write the exports; return the exit code."""
     from dbdyno.report.brief import show_brief
@@ -166,7 +166,7 @@ def finish(
 
         console.print()
         show_details(document, console)
-    _last_lines(console, document, interrupted, place)
+    _last_lines(console, document, interrupted, location)
     # Last, so that a full disk doesn't prevent the output above.
     exports.write(document)
     if exports.report is not None:
@@ -177,16 +177,16 @@ def finish(
 
 
 @contextmanager
-def writing_store(place: str | None) -> Iterator[Store]:
+def writing_store(location: str | None) -> Iterator[Store]:
     """Open a store for new runs. Raises DbdynoError, and StoreError at the end if the store could not take them all."""
-    with closing(open_store(place)) as store:
+    with closing(open_store(location)) as store:
         yield store
         _raise_store_errors(store)
 
 
 @contextmanager
 def measured(
-    run: RunCommand, store_place: str | None, command: list[str]
+    run: RunCommand, store_location: str | None, command: list[str]
 ) -> Iterator[tuple[Document, bool, str | None]]:
     """Run; yield the result, whether it was interrupted, and its store. Raises DbdynoError.
 
@@ -195,10 +195,10 @@ def measured(
     request = run.request(command)
     if run.source.statements and not run.options.systems:
         Console(stderr=True).print("no --system is given: this measures a new, empty SQLite database")
-    with writing_store(store_place) as store:
+    with writing_store(store_location) as store:
         document, interrupted = execute(request, store, Console(stderr=True))
         _summarize(store, document)
-        yield document, interrupted, place_of_run(store, document, store_place)
+        yield document, interrupted, location_of_run(store, document, store_location)
 
 
 def _summarize(store: Store, document: Document) -> None:
@@ -209,10 +209,10 @@ def _summarize(store: Store, document: Document) -> None:
         keep_summary(store, document.id)
 
 
-def place_of_run(store: Store, document: Document, place: str | None) -> str | None:
-    """Return the place of the store that contains a run: ``place``, or the fallback if that store failed."""
+def location_of_run(store: Store, document: Document, location: str | None) -> str | None:
+    """Return the location of the store that contains a run: ``location``, or the fallback if that store failed."""
     unsent = store.unsent.get(document.id)
-    return place if unsent is None else unsent.place
+    return location if unsent is None else unsent.location
 
 
 def report_store_errors(store: Store, console: Console) -> None:
@@ -227,9 +227,9 @@ def _raise_store_errors(store: Store) -> None:
         raise StoreError("\n".join(str(run.why) for run in store.unsent.values()))
 
 
-def _last_lines(console: Console, document: Document, interrupted: bool, store_place: str | None) -> None:
+def _last_lines(console: Console, document: Document, interrupted: bool, store_location: str | None) -> None:
     # The printed command names the store, without a password.
-    where = "" if store_place is None else f" --store {shlex.quote(display_name(store_url(store_place)))}"
+    where = "" if store_location is None else f" --store {shlex.quote(display_name(store_url(store_location)))}"
     console.print()
     if interrupted:
         resumed = f"go on with: dbdyno run --resume {document.id}{where}"

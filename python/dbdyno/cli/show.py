@@ -114,7 +114,7 @@ def print_opened(
     named: "ExperimentSource", chosen: list[str], systems: list[str], directory: str | None, allow_writes: bool
 ) -> None:
     """Open each system of an experiment, prepare its statements, and show a line each. Raises InputError."""
-    from dbdyno.cli.effect_checks import check_levels, check_places
+    from dbdyno.cli.effect_checks import check_levels, check_write_options
     from dbdyno.engines.url import parse_url
     from dbdyno.experiment.compile import compile_cell, refusal
     from dbdyno.experiment.design import make_cells, parse_set
@@ -122,7 +122,7 @@ def print_opened(
 
     experiment = named.experiment(systems)
     specs = [parse_url(url) for url in systems]
-    check_places(check_levels(experiment, chosen, specs), directory, allow_writes=allow_writes)
+    check_write_options(check_levels(experiment, chosen, specs), directory, allow_writes=allow_writes)
     cells = make_cells(experiment, parse_set(chosen, experiment), specs, refusal)
     compiled = [compile_cell(experiment, cell) for cell in cells.cells]
     console = Console()
@@ -200,29 +200,29 @@ def write_template(file: Path, builtin: str | None = None, template: str | None 
     Console().print(f"wrote {file}; run it with: dbdyno run {path}", soft_wrap=True)
 
 
-def print_runs(experiment: str | None, limit: int, store_place: str | None) -> None:
+def print_runs(experiment: str | None, limit: int, store_location: str | None) -> None:
     """List the stored runs."""
     from dbdyno.store import open_store
 
     table = Table(box=None, pad_edge=False)
     for column in ("run", "experiment", "started (UTC)", "status", "trials", "failed"):
         table.add_column(column, justify="right" if column in ("trials", "failed") else "left", no_wrap=True)
-    with closing(open_store(store_place, make=False)) as store:
+    with closing(open_store(store_location, make=False)) as store:
         runs = store.runs(experiment, limit)
     for run in runs:
         started = run.started[:19].replace("T", " ")
         table.add_row(run.id, run.experiment, started, run.status, str(run.done), str(run.failed or ""))
     console = Console()
-    console.print(table if runs else f"no runs in {store.place}; to start one: dbdyno run pk-lookup")
+    console.print(table if runs else f"no runs in {store.location}; to start one: dbdyno run pk-lookup")
 
 
-def show_run(name: str, store_place: str | None, exports: Exports, *, verbose: bool) -> None:
+def show_run(name: str, store_location: str | None, exports: Exports, *, verbose: bool) -> None:
     """Show a stored run, in full if ``verbose``, and write the files asked for."""
     from dbdyno.analysis.document.run import read_run
     from dbdyno.store import open_store
 
     exports.check()
-    with closing(open_store(store_place, make=False)) as store:
+    with closing(open_store(store_location, make=False)) as store:
         document = read_run(store, name)
     with store.interpreting(document.id):
         exports.write(document)
@@ -253,14 +253,14 @@ def shown_lines(document: "Document", console: Console, *, verbose: bool) -> lis
     return lines
 
 
-def report_run(name: str, report: Path | None, store_place: str | None) -> None:
+def report_run(name: str, report: Path | None, store_location: str | None) -> None:
     """Write the report of a stored run."""
     from dbdyno.analysis.document.run import read_run
     from dbdyno.report.export import check_writable
     from dbdyno.report.html import write_html
     from dbdyno.store import open_store
 
-    with closing(open_store(store_place, make=False)) as store:
+    with closing(open_store(store_location, make=False)) as store:
         document = read_run(store, name)
     path = report or Path(f"dbdyno-{document.id}.html")
     check_writable(path, "--report")

@@ -86,7 +86,9 @@ def compare(
     """Compare two runs, or two cells: what differs, and the change with its interval."""
     from dbdyno.cli.compare import print_comparison
 
-    print_comparison(a, b, margin=margin, metric=metric, across_machines=across_machines, store_place=store, json=json)
+    print_comparison(
+        a, b, margin=margin, metric=metric, across_machines=across_machines, store_location=store, json=json
+    )
 
 
 def history(
@@ -113,7 +115,7 @@ def history(
     """Show a metric over the stored runs, and where it changed."""
     from dbdyno.cli.history import print_history
 
-    print_history(experiment, metric, cell or [], limit=limit, store_place=store, json=json, report=report)
+    print_history(experiment, metric, cell or [], limit=limit, store_location=store, json=json, report=report)
 
 
 def baseline(

@@ -18,7 +18,7 @@ def make_tour(
     only: list[str],
     report: Path | None,
     directory: str | None,
-    store_place: str | None,
+    store_location: str | None,
 ) -> int:
     """Run a tour, print it and write its page; return the exit code. Raises DbdynoError."""
     if report is not None:
@@ -26,7 +26,7 @@ def make_tour(
     console = Console()
     stops, left_out = within(_chosen(only), read_duration(budget, "--budget"))
     made: list[Visit | LeftOut] = []
-    with writing_store(store_place) as store:
+    with writing_store(store_location) as store:
         made += visit(stops, store, Console(stderr=True), directory)
         made += left_out
         for line in tour_lines(made, max(console.width, 40)):

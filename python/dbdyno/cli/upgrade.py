@@ -44,7 +44,7 @@ class UpgradeOptions:
 
 
 def upgrade_statements(
-    run: RunCommand, upgrade: UpgradeOptions, *, store_place: str | None, options: GateOptions, command: list[str]
+    run: RunCommand, upgrade: UpgradeOptions, *, store_location: str | None, options: GateOptions, command: list[str]
 ) -> int:
     """Measure the statements of a file on both systems, and judge them; return the exit code. Raises DbdynoError."""
     options.check()
@@ -69,7 +69,7 @@ def upgrade_statements(
     notes = [f"not measured, because {old.name} rejects it: {name}: {words}" for name, words in before.items()]
     measured = [name for name in names if name not in before and name not in after]
     statements = [_rejected(name, words) for name, words in rejected.items()]
-    with writing_store(store_place) as store:
+    with writing_store(store_location) as store:
         sides = None
         if measured:
             chosen = [f"{QUERY_FACTOR}={','.join(map(json.dumps, measured))}"]
@@ -79,7 +79,7 @@ def upgrade_statements(
                 upgrade.old,
                 None,
                 store=store,
-                store_place=store_place,
+                store_location=store_location,
                 options=options,
                 command=command,
             )

@@ -9,10 +9,10 @@ from dbdyno.analysis.document.run import stored_experiment
 from dbdyno.base.console import Console
 from dbdyno.base.errors import DbdynoError, InputError
 from dbdyno.base.resources import EXPERIMENT_SUFFIX, builtin_names
-from dbdyno.cli.effect_checks import check_levels, check_places
+from dbdyno.cli.effect_checks import check_levels, check_write_options
 from dbdyno.cli.experiment_source import ExperimentSource, is_sql_file
 from dbdyno.cli.exports import Exports
-from dbdyno.cli.run import command_line, finish, place_of_run, writing_store
+from dbdyno.cli.run import command_line, finish, location_of_run, writing_store
 from dbdyno.engines import names_program
 from dbdyno.engines.url import parse_url
 from dbdyno.experiment import Experiment
@@ -40,7 +40,7 @@ class _Subject:
 def answer_why(
     source: ExperimentSource,
     options: RunOptions,
-    store_place: str | None,
+    store_location: str | None,
     exports: Exports,
     command: list[str],
     *,
@@ -53,7 +53,7 @@ def answer_why(
     console = Console(stderr=exports.to_output)
     exports.check()
     began = time.monotonic()
-    subject = _subject(source, options, store_place)
+    subject = _subject(source, options, store_location)
     experiment, systems = subject.experiment, subject.systems
     seed = random.SystemRandom().getrandbits(48) if options.seed is None else options.seed
     options = replace(subject.options, seed=seed)
@@ -69,20 +69,20 @@ def answer_why(
         why=planned,
         began=began,
     )
-    with writing_store(store_place) as store:
+    with writing_store(store_location) as store:
         document, interrupted = execute(request, store, Console(stderr=True))
-        place = place_of_run(store, document, store_place)
-        return finish(console, document, exports, interrupted, place, verbose=verbose)
+        location = location_of_run(store, document, store_location)
+        return finish(console, document, exports, interrupted, location, verbose=verbose)
 
 
-def _subject(source: ExperimentSource, options: RunOptions, store_place: str | None) -> _Subject:
+def _subject(source: ExperimentSource, options: RunOptions, store_location: str | None) -> _Subject:
     """Find the experiment: a file, a built-in one, or a stored run's. Raises DbdynoError."""
     (name,) = source.experiments
     is_file = name.endswith(EXPERIMENT_SUFFIX) or is_sql_file(name)
     is_experiment = is_file or name in builtin_names()
     if is_experiment or (options.systems and all(map(names_program, options.systems))):
         return _checked(_Subject(source.experiment(options.systems), options), options.set)
-    store = open_store(store_place, make=False)
+    store = open_store(store_location, make=False)
     try:
         run = store.run(name)
         with store.interpreting(run.id):
@@ -111,5 +111,5 @@ def _subject_of_run(run: RunRecord, options: RunOptions, store: Store) -> _Subje
 def _checked(subject: _Subject, levels: Sequence[str]) -> _Subject:
     """Return the subject. Raises InputError for an option without effect. ``levels``: as typed."""
     specs = check_levels(subject.experiment, levels, subject.systems)
-    check_places(specs, subject.options.directory, allow_writes=subject.options.allow_writes)
+    check_write_options(specs, subject.options.directory, allow_writes=subject.options.allow_writes)
     return subject

@@ -77,19 +77,19 @@ def attribute(profile: Profile, side_of: Callable[[Function], Side]) -> Attribut
     """
     sides = [side_of(function) for function in profile.functions]
     events = len(profile.events)
-    lines = {place: costs for place, costs in profile.lines.items() if sides[place.function] == "engine"}
+    lines = {line: costs for line, costs in profile.lines.items() if sides[line.function] == "engine"}
     crossing: dict[tuple[Side, Side], list[Costs]] = defaultdict(list)
     outgoing: dict[Call, Costs] = {}
     groups: dict[int, list[Costs]] = defaultdict(list)
     for call, costs in profile.calls.items():
-        caller, callee = sides[call.place.function], sides[call.callee]
+        caller, callee = sides[call.line.function], sides[call.callee]
         if caller == callee:
             continue
         crossing[caller, callee].append(costs)
         if caller == "engine" and callee == "other":
             outgoing[call] = costs
         elif callee == "engine":
-            group = _GROUP.search(profile.functions[call.place.function].name)
+            group = _GROUP.search(profile.functions[call.line.function].name)
             if group:
                 groups[int(group[1])].append(costs)
 

@@ -118,7 +118,7 @@ class Line(NamedTuple):
 class Call(NamedTuple):
     """Calls from a line to a function."""
 
-    place: Line
+    line: Line
     callee: int
 
 
@@ -150,31 +150,31 @@ def add_up(costs: Iterable[Costs], events: int) -> Costs:
     return [sum(row[index] for row in rows) for index in range(events)]
 
 
-def parse_profile(text: str, place: str) -> Profile:
-    """Parse the text of a callgrind file. ``place``: its name in messages.
+def parse_profile(text: str, location: str) -> Profile:
+    """Parse the text of a callgrind file. ``location``: its name in messages.
 
     Raises SystemFailed if the text is invalid or its lines don't add up to its totals.
     """
-    reader = _Reader(place)
+    reader = _Reader(location)
     for line in text.splitlines():
         reader.line(line)
     profile = reader.profile
     if not profile.totals:
-        raise SystemFailed(f"{place}: neither `summary:` nor `totals:` found: is this a complete callgrind file?")
+        raise SystemFailed(f"{location}: neither `summary:` nor `totals:` found: is this a complete callgrind file?")
     found = profile.sum_of_lines()
     if found != profile.totals:
-        raise SystemFailed(f"{place}: the lines add up to {found}, but the totals are {profile.totals}")
+        raise SystemFailed(f"{location}: the lines add up to {found}, but the totals are {profile.totals}")
     if profile.summary and abs(profile.summary[0] - found[0]) > max(_LOOSE, found[0] * _LOOSE_SHARE):
-        raise SystemFailed(f"{place}: the lines add up to {found}, but the summary is {profile.summary}")
+        raise SystemFailed(f"{location}: the lines add up to {found}, but the summary is {profile.summary}")
     return profile
 
 
 class _Reader:
     """Parses line by line and keeps the current position."""
 
-    def __init__(self, place: str) -> None:
+    def __init__(self, location: str) -> None:
         self.profile = Profile(("Ir",))
-        self._place = place
+        self._location = location
         self._names: dict[str, dict[str, str]] = {"object": {}, "file": {}, "function": {}}
         self._index: dict[Function, int] = {}
         self._object = self._function_file = self._file = self._name = ""
@@ -206,7 +206,7 @@ class _Reader:
             self.profile.events = tuple(value.split())
         elif key == "positions":
             if "line" not in value.split():
-                raise SystemFailed(f"{self._place}: the file has no line numbers")
+                raise SystemFailed(f"{self._location}: the file has no line numbers")
             self._columns = len(value.split())
         elif key == "totals" or (key == "summary" and not self.profile.totals):
             self.profile.totals = self._whole([int(each) for each in value.split()])
@@ -253,13 +253,13 @@ class _Reader:
         costs = self._whole([int(each) for each in fields[self._columns :]])
         if self._current < 0:
             self._current = self._number_of(Function(self._object, self._function_file, self._name))
-        place = Line(self._current, self._file, self._position)
+        at_line = Line(self._current, self._file, self._position)
         if self._pending is None:
-            _add(self.profile.lines, place, costs)
+            _add(self.profile.lines, at_line, costs)
             return
         count, callee = self._pending
         self._pending = None
-        call = Call(place, callee)
+        call = Call(at_line, callee)
         _add(self.profile.calls, call, costs)
         self.profile.counts[call] = self.profile.counts.get(call, 0) + count
 
@@ -290,7 +290,7 @@ class _Reader:
         if name:
             names[number] = name.strip()
         elif number not in names:
-            raise SystemFailed(f"{self._place}: the name {value} is used before its definition")
+            raise SystemFailed(f"{self._location}: the name {value} is used before its definition")
         return names[number]
 
 

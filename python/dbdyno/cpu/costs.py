@@ -73,19 +73,19 @@ def engine_costs(attributions: Iterable[Attribution], source: SourceMap) -> Engi
         costs.total += attribution.engine[0]
         nothing = [0] * len(attribution.events)
         found: list[tuple[Line, Costs | None, Costs | None]] = []
-        found += [(place, own, None) for place, own in attribution.lines.items()]
-        found += [(call.place, None, below) for call, below in attribution.outgoing.items()]
-        for place, own, below in found:
-            symbol = attribution.functions[place.function].name
-            if PurePath(place.file).name == SOURCE and place.line:
-                line = costs.lines.setdefault(place.line, LineCost(nothing, nothing))
+        found += [(at_line, own, None) for at_line, own in attribution.lines.items()]
+        found += [(call.line, None, below) for call, below in attribution.outgoing.items()]
+        for at_line, own, below in found:
+            symbol = attribution.functions[at_line.function].name
+            if PurePath(at_line.file).name == SOURCE and at_line.line:
+                line = costs.lines.setdefault(at_line.line, LineCost(nothing, nothing))
                 line.own, line.below = _plus(line.own, own), _plus(line.below, below)
-                defined = source.function_at(place.line)
-                file = source.file_at(place.line)
+                defined = source.function_at(at_line.line)
+                file = source.file_at(at_line.line)
                 # A function defined by a macro has no recognizable head: use its symbol.
                 name, head = (defined.name, defined.first) if defined else (symbol, 0)
             else:
-                file, name, head = _ELSEWHERE, f"{symbol} ({PurePath(place.file).name})", 0
+                file, name, head = _ELSEWHERE, f"{symbol} ({PurePath(at_line.file).name})", 0
             function = functions.setdefault((file, name, head), FunctionCost(name, file, head, nothing, nothing))
             function.own, function.below = _plus(function.own, own), _plus(function.below, below)
     costs.functions = sorted(

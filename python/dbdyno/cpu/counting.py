@@ -158,8 +158,8 @@ def counting_directory(size: int) -> Iterator[Path]:
     that a killed count left behind.
     """
     memory = Path("/dev/shm")  # noqa: S108
-    for place in (memory, Path(tempfile.gettempdir()).resolve()):
-        remove_abandoned(place, _PREFIX)
+    for directory in (memory, Path(tempfile.gettempdir()).resolve()):
+        remove_abandoned(directory, _PREFIX)
     fits = os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > 3 * size + _ROOM
     parent = memory if fits else Path(tempfile.gettempdir()).resolve()
     padding = "-" * max(0, _PATH_LENGTH - len(str(parent)) - len(f"/{_PREFIX}") - _TOKEN_LENGTH)

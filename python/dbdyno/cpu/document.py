@@ -104,14 +104,14 @@ def build_objects(counts: Sequence[BuildCount]) -> list[dict[str, Any]]:
     return builds
 
 
-def check_document(found: Any, place: str, hint: str) -> CpuDocument:
+def check_document(found: Any, location: str, hint: str) -> CpuDocument:
     """Check the structure of a document and return it. Raises InputError if it is invalid."""
     if not isinstance(found, dict) or found.get("schema") != SCHEMA:
-        raise InputError(place, f"not a document of the schema `{SCHEMA}`", hint)
+        raise InputError(location, f"not a document of the schema `{SCHEMA}`", hint)
     builds = found.get("builds")
     whole = isinstance(builds, list) and builds and all(_is_build(build) for build in builds)
     if not whole or any(name not in found for name in CpuDocument.__annotations__):
-        raise InputError(place, f"this `{SCHEMA}` document is incomplete", hint)
+        raise InputError(location, f"this `{SCHEMA}` document is incomplete", hint)
     document: CpuDocument = found  # type: ignore[assignment]
     return document
 

@@ -48,12 +48,12 @@ def fold(profile: Profile, side_of: Callable[[Function], Side], groups: dict[int
     """
     sides = [side_of(function) for function in profile.functions]
     own: dict[int, int] = defaultdict(int)
-    for place, costs in profile.lines.items():
-        own[place.function] += costs[0]
+    for line, costs in profile.lines.items():
+        own[line.function] += costs[0]
     below: dict[int, dict[int, int]] = defaultdict(lambda: defaultdict(int))
     roots: dict[tuple[str, int], int] = defaultdict(int)
     for call, costs in profile.calls.items():
-        caller, callee = call.place.function, call.callee
+        caller, callee = call.line.function, call.callee
         if sides[caller] == "harness" and sides[callee] == "engine":
             roots[_root(profile.functions[caller], groups), callee] += costs[0]
         if sides[callee] != "harness":

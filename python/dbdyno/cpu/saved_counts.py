@@ -29,9 +29,9 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 @dataclass(frozen=True)
 class SavedCount:
-    """A stored count of one build. ``place``: its directory."""
+    """A stored count of one build. ``directory``: its directory."""
 
-    place: Path
+    directory: Path
     document: CpuDocument
 
     @property
@@ -43,7 +43,7 @@ class SavedCount:
         """Read the source of the count. Raises StoreError if it cannot be read or doesn't match."""
         text = self._bytes(_TEXT)
         if hashlib.sha256(text).hexdigest() != self.build["source_sha256"]:
-            raise StoreError(f"{self.place / _TEXT}: this is not the source of the count: count again")
+            raise StoreError(f"{self.directory / _TEXT}: this is not the source of the count: count again")
         return source_map(text.decode("utf-8", errors="replace"))
 
     def attributions(self) -> list[Attribution]:
@@ -51,13 +51,13 @@ class SavedCount:
         program = self.build["program"]
         side = classifier_of(program and program["name"])
         return [
-            attribute(parse_profile(self._read(f"part-{index}.callgrind.gz"), str(self.place)), side)
+            attribute(parse_profile(self._read(f"part-{index}.callgrind.gz"), str(self.directory)), side)
             for index in range(len(self.build["parts"]))
         ]
 
     def stacks(self) -> list[str]:
         """Return the folded stacks; empty for a count without them. Raises StoreError."""
-        return self._read(_STACKS).splitlines() if (self.place / _STACKS).is_file() else []
+        return self._read(_STACKS).splitlines() if (self.directory / _STACKS).is_file() else []
 
     def costs(self) -> tuple[SourceMap, EngineCosts]:
         """Return the source, and the costs of its lines and functions. Raises StoreError and SystemFailed."""
@@ -69,9 +69,9 @@ class SavedCount:
 
     def _bytes(self, name: str) -> bytes:
         try:
-            return gzip.decompress((self.place / name).read_bytes())
+            return gzip.decompress((self.directory / name).read_bytes())
         except (OSError, EOFError, zlib.error) as error:
-            raise StoreError(f"{self.place / name}: the count cannot be read: {error}") from error
+            raise StoreError(f"{self.directory / name}: the count cannot be read: {error}") from error
 
 
 def counts_directory(named: Path | None) -> Path:
@@ -90,8 +90,10 @@ def check_save(name: str, directory: Path) -> None:
         raise _save_error(directory, error) from error
 
 
-def _save_error(place: Path, error: OSError) -> StoreError:
-    return StoreError(f"{place}: the count cannot be stored: {reason(error)}; choose another directory with --counts")
+def _save_error(directory: Path, error: OSError) -> StoreError:
+    return StoreError(
+        f"{directory}: the count cannot be stored: {reason(error)}; choose another directory with --counts"
+    )
 
 
 def save(
@@ -109,22 +111,22 @@ def save(
     return names
 
 
-def _save(place: Path, document: CpuDocument, count: BuildCount, folded: list[str]) -> None:
+def _save(directory: Path, document: CpuDocument, count: BuildCount, folded: list[str]) -> None:
     try:
-        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        unfinished = Path(tempfile.mkdtemp(prefix=".unfinished-", dir=place.parent))
+        directory.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        unfinished = Path(tempfile.mkdtemp(prefix=".unfinished-", dir=directory.parent))
         try:
             for index, part in enumerate(count.parts):
                 (unfinished / f"part-{index}.callgrind.gz").write_bytes(gzip.compress(part.raw.encode(), mtime=0))
             (unfinished / _STACKS).write_bytes(gzip.compress("\n".join(folded).encode(), mtime=0))
             (unfinished / _TEXT).write_bytes(gzip.compress(count.build.text.read_bytes(), 6, mtime=0))
             (unfinished / _DOCUMENT).write_text(json.dumps(document, indent=1), encoding="utf-8")
-            shutil.rmtree(place, ignore_errors=True)
-            unfinished.rename(place)
+            shutil.rmtree(directory, ignore_errors=True)
+            unfinished.rename(directory)
         finally:
             shutil.rmtree(unfinished, ignore_errors=True)
     except OSError as error:
-        raise _save_error(place, error) from error
+        raise _save_error(directory, error) from error
 
 
 def load(name: str, directory: Path) -> SavedCount:

@@ -26,7 +26,7 @@ def read_statements(path: Path) -> list[SqlStatement]:
     return split_statements(text, str(path))
 
 
-def split_statements(text: str, place: str) -> list[SqlStatement]:
+def split_statements(text: str, location: str) -> list[SqlStatement]:
     """Split a text into statements, including their semicolons. Raises InputError.
 
     Uses SQLite's ``sqlite3_complete``, which handles strings, comments and triggers.
@@ -45,10 +45,10 @@ def split_statements(text: str, place: str) -> list[SqlStatement]:
             continue
         if bare.startswith("."):
             problem = f"`{bare.split()[0]}` is a SQLite shell command, not SQL"
-            raise InputError(f"{place}: line {line}", problem, "keep only SQL statements in the file")
+            raise InputError(f"{location}: line {line}", problem, "keep only SQL statements in the file")
         statements.append(SqlStatement(line, bare.rstrip()))
     if not statements:
-        raise InputError(place, "the file contains no statements", "write SQL statements that end with `;`")
+        raise InputError(location, "the file contains no statements", "write SQL statements that end with `;`")
     return statements
 
 

@@ -101,7 +101,7 @@ def _of_experiment(experiment: Experiment, chosen: Sequence[str]) -> Work:
             seen.add(content)
             parts.append(part)
     if not parts:
-        raise InputError(experiment.place, "no selected cell uses SQLite", "choose other cells with `--set`")
+        raise InputError(experiment.location, "no selected cell uses SQLite", "choose other cells with `--set`")
     notes = []
     if len(parts) < len(cells.cells):
         notes.append(
@@ -113,18 +113,18 @@ def _of_experiment(experiment: Experiment, chosen: Sequence[str]) -> Work:
 def _of_cell(experiment: Experiment, cell: ResolvedCell) -> Part:
     if cell.system.engine != "sqlite":
         problem = f"`{cell.system.name}` runs in another process, whose instructions are not counted"
-        raise InputError(f"{experiment.place}: {cell.id}", problem, "count cells of `sqlite:`")
+        raise InputError(f"{experiment.location}: {cell.id}", problem, "count cells of `sqlite:`")
     compiled = compile_cell(experiment, cell)
     leading = reaching_statements(compiled, load_target(compiled, ""), [])
     if leading:
         raise InputError(
-            f"{experiment.place}: {cell.id}", leading[0].clause, "a count can only access its own database file"
+            f"{experiment.location}: {cell.id}", leading[0].clause, "a count can only access its own database file"
         )
     settings = settings_of(compiled)
     if settings.library or settings.source or settings.cflags or settings.library_threading is not None:
         problem = "the cell selects its own library"
         hint = "choose other cells, and use `--sqlite` and `--cflags` (such as `-DSQLITE_THREADSAFE=2`) instead"
-        raise InputError(f"{experiment.place}: {cell.id}", problem, hint)
+        raise InputError(f"{experiment.location}: {cell.id}", problem, hint)
     task = as_json(compiled.task)
     names = [" ".join(statement["sql"].split()) for statement in task["statements"]]
     if len(names) > _GROUPS - len(_CONTROL) - 1:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dbdyno.engines.limits import Limit
     from dbdyno.engines.plans import PlanRead
     from dbdyno.engines.prefix_rules import PrefixRules
-    from dbdyno.engines.provisioner import Place, Provisioner
+    from dbdyno.engines.provisioner import Provisioner, ProvisioningContext
     from dbdyno.engines.server.facts import Server
     from dbdyno.engines.server.family import Family
     from dbdyno.engines.statement_log import StatementLog
@@ -191,19 +191,19 @@ class Engine:
         """Return the statement for the step ``begin``, ``commit`` or ``rollback``; ``mode``: the mode of ``begin``."""
         return verb
 
-    def dialect(self, definition: "Definition", place: str, settings: Settings) -> "Dialect":
-        """Return its dialect; ``place``: the experiment's file, for errors. Raises InputError if it has none."""
+    def dialect(self, definition: "Definition", location: str, settings: Settings) -> "Dialect":
+        """Return its dialect; ``location``: the experiment's file, for errors. Raises InputError if it has none."""
         raise NotImplementedError
 
     # Settings.
 
-    def read_settings(self, settings: Mapping[str, Scalar], place: str, *, named: bool) -> Settings:
-        """Check settings as far as possible without the system. Raises InputError at ``place``.
+    def read_settings(self, settings: Mapping[str, Scalar], location: str, *, named: bool) -> Settings:
+        """Check settings as far as possible without the system. Raises InputError at ``location``.
 
         ``named``: the system is a running server; its settings include connection options.
         """
         for name in settings:
-            raise InputError(f"{place}: {name}", f"{self.title} has no settings", "leave it out")
+            raise InputError(f"{location}: {name}", f"{self.title} has no settings", "leave it out")
         return Settings()
 
     def unused(self, system: "SystemSpec", definition: "Definition") -> tuple[str, str] | None:
@@ -233,7 +233,7 @@ class Engine:
         return False
 
     def in_force(self, name: str, asked: str, actual: str | None) -> bool | None:
-        """Whether a setting has the requested value. ``found``: the value read back, ``None`` if none was.
+        """Whether a setting has the requested value. ``actual``: the value read back, ``None`` if none was.
 
         ``None``: unknown.
         """
@@ -333,7 +333,7 @@ class Engine:
 
     # Provisioning.
 
-    def provisioner(self, system: "SystemSpec", place: "Place") -> "Provisioner":
+    def provisioner(self, system: "SystemSpec", context: "ProvisioningContext") -> "Provisioner":
         """Return the provisioner that prepares a system for trials. Raises InputError if there is none."""
         raise NotImplementedError
 
@@ -420,12 +420,12 @@ class Engine:
     refers to another table.
     """
 
-    def read_log(self, file: TextIO, place: str, form: str | None, prefix: str | None) -> "StatementLog":
-        """Read a log of its statements. ``place``: the file; ``prefix``: what begins each line. Raises InputError.
+    def read_log(self, file: TextIO, location: str, form: str | None, prefix: str | None) -> "StatementLog":
+        """Read a log of its statements. ``location``: the file; ``prefix``: what begins each line. Raises InputError.
 
         ``form``: one of :attr:`log_forms`; ``None``: recognize it.
         """
-        raise InputError(place, f"dbdyno reads no log of {self.title}", "name PostgreSQL, MySQL or MariaDB")
+        raise InputError(location, f"dbdyno reads no log of {self.title}", "name PostgreSQL, MySQL or MariaDB")
 
     # Statements and plans.
 

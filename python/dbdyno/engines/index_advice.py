@@ -70,7 +70,7 @@ def index_candidates(
         return []
     made: list[Index] = []
     used = {node.index for node in plan.reads if node.kind == "search" and node.index} if plan is not None else set()
-    for candidate in sorted(advice.candidates(), key=lambda each: (_place(each.use, plan), each.rank)):
+    for candidate in sorted(advice.candidates(), key=lambda each: (_rank_of_use(each.use, plan), each.rank)):
         if len(made) == limit:
             break
         if advice.existing(candidate, used) is None:
@@ -106,7 +106,7 @@ def index_for(sql: str, engine: str, table: str, catalog: JsonObject, *, inner: 
     return None
 
 
-def _place(use: TableUse, plan: PlanRead | None) -> int:
+def _rank_of_use(use: TableUse, plan: PlanRead | None) -> int:
     """Return 0 for tables that the plan scans or sorts, 2 for those that it finds by an index, otherwise 1."""
     if plan is None:
         return 0
@@ -315,14 +315,14 @@ def _variants(use: TableUse, single: Sequence[Key], several: Sequence[Key]) -> I
     orders = [(order, _ascending(keys)) for order, keys in rest if keys]
     # With a limit, only the first rows in the right order are read; without one, all rows of the range.
     is_order_first = bool(orders) and (orders[0][0].limited or not use.ranges)
-    for place, (order, keys) in enumerate(orders):
+    for position, (order, keys) in enumerate(orders):
         # Joined rows seldom come in the order of one table.
-        rank = (0 if is_order_first else 1) + min(place, 1) + bool(use.joined and not order.limited)
+        rank = (0 if is_order_first else 1) + min(position, 1) + bool(use.joined and not order.limited)
         yield from _in_order(use, (tuple(single), tuple(several)), order, keys, rank)
-    for place, found in enumerate(use.ranges[:2]):
+    for position, found in enumerate(use.ranges[:2]):
         keys = tuple(key for key in found if key not in equal)
         if keys:
-            yield _Candidate(use, (*equal, *keys), (1 if is_order_first else 0) + place, len(equal), fixed=True)
+            yield _Candidate(use, (*equal, *keys), (1 if is_order_first else 0) + position, len(equal), fixed=True)
     if equal:
         yield _Candidate(use, equal, 2 if orders or use.ranges else 0, len(equal))
 

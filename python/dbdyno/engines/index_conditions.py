@@ -91,7 +91,7 @@ class Grammar:
 
 
 @dataclass(frozen=True)
-class _Place:
+class _QueryPart:
     """The query of a condition, and the sources that the condition restricts; ``None``: all of the query's."""
 
     scope: Scope
@@ -131,18 +131,18 @@ class _Reader:
         wheres = list(_conjuncts(where.this)) if where is not None else []
         sides = self._sides(scope, wheres)
         nulled = [each for join, side in zip(scope.joins, sides, strict=True) for each in _nulled(join, side)]
-        required = _Place(scope, [each for each in scope.sources if each not in nulled] if nulled else None)
+        required = _QueryPart(scope, [each for each in scope.sources if each not in nulled] if nulled else None)
         for source in nulled:
             for use in self._below(source):
                 use.is_optional = True
         for join, side in zip(scope.joins, sides, strict=True):
             # An outer join keeps all rows of one side, or of both, whatever its condition is.
-            places = {"": required, "LEFT": _Place(scope, join.right), "RIGHT": _Place(scope, join.left)}
-            place = places.get(side, _Place(scope, []))
+            places = {"": required, "LEFT": _QueryPart(scope, join.right), "RIGHT": _QueryPart(scope, join.left)}
+            within = places.get(side, _QueryPart(scope, []))
             for conjunct in _conjuncts(join.on) if join.on is not None else ():
-                self._condition(conjunct, place)
+                self._condition(conjunct, within)
             for column in join.using:
-                self._using(join, column, place)
+                self._using(join, column, within)
             for source in join.right:
                 for use in self._below(source):
                     use.is_inner = True
@@ -191,88 +191,88 @@ class _Reader:
 
     # Conditions.
 
-    def _condition(self, node: exp.Expr, place: _Place) -> None:
+    def _condition(self, node: exp.Expr, within: _QueryPart) -> None:
         """Record a condition that all rows must satisfy."""
         from sqlglot import exp
 
         node = node.unnest()
         match node:
             case exp.Or():
-                self._alternatives(node, place)
+                self._alternatives(node, within)
             case exp.Not():
-                self._negated(node.this.unnest(), node, place)
+                self._negated(node.this.unnest(), node, within)
             # PostgreSQL's grammar has `is not null` as one node.
             case _ if node.args.get("negate"):
-                self._negated(node, node, place)
+                self._negated(node, node, within)
             case exp.Exists():
                 self._exists(node.this)
             case exp.In() if isinstance(node.args.get("query"), exp.Expr):
-                self._in_query(node.this, node.args["query"], place)
+                self._in_query(node.this, node.args["query"], within)
             case exp.Column():
-                self._flag(node, node, exp.true(), place)
+                self._flag(node, node, exp.true(), within)
             case _:
-                self._comparison(node, place)
+                self._comparison(node, within)
 
-    def _comparison(self, node: exp.Expr, place: _Place) -> None:
+    def _comparison(self, node: exp.Expr, within: _QueryPart) -> None:
         from sqlglot import exp
 
         match node:
             case exp.In() if node.expressions:
-                self._equal(node.this, node.expressions, place, node)
+                self._equal(node.this, node.expressions, within, node)
             case exp.EQ() | exp.NullSafeEQ() | exp.Is():
-                self._equality(node, place)
+                self._equality(node, within)
             case exp.GT() | exp.GTE() | exp.LT() | exp.LTE():
-                self._range(node.left, [node.right], place)
-                self._range(node.right, [node.left], place)
+                self._range(node.left, [node.right], within)
+                self._range(node.right, [node.left], within)
             case exp.Between():
-                self._range(node.this, [node.args["low"], node.args["high"]], place)
+                self._range(node.this, [node.args["low"], node.args["high"]], within)
             case exp.Like() | exp.Glob() | exp.Escape():
-                self._pattern(node, place)
+                self._pattern(node, within)
             case exp.NEQ() if _is_state(node.right):
-                self._filter(node.left, node, place)
+                self._filter(node.left, node, within)
             case exp.RegexpLike() | exp.StartsWith() if self._grammar.engine == "postgresql":
-                self._beginning(node, place)
+                self._beginning(node, within)
             case _ if self._grammar.engine == "postgresql":
-                self._contained(node, place)
+                self._contained(node, within)
             case _:
                 pass
 
-    def _flag(self, column: exp.Expr, node: exp.Expr, value: exp.Expr, place: _Place) -> None:
+    def _flag(self, column: exp.Expr, node: exp.Expr, value: exp.Expr, within: _QueryPart) -> None:
         """Record a column that is a condition by itself: PostgreSQL compares it, other engines only filter by it."""
         if self._grammar.engine == "postgresql":
-            self._equal(column, [value], place, node)
+            self._equal(column, [value], within, node)
         else:
-            self._filter(column, node, place)
+            self._filter(column, node, within)
 
-    def _negated(self, inner: exp.Expr, node: exp.Expr, place: _Place) -> None:
+    def _negated(self, inner: exp.Expr, node: exp.Expr, within: _QueryPart) -> None:
         """Record the opposite of a condition. ``node``: all of it."""
         from sqlglot import exp
 
         if _is_null(inner):
-            self._filter(inner.this, node, place)
+            self._filter(inner.this, node, within)
         elif isinstance(inner, exp.Exists):
             self._exists(inner.this, is_negated=True)
         elif isinstance(inner, exp.In) and isinstance(inner.args.get("query"), exp.Expr):
-            self._in_query(inner.this, inner.args["query"], place, is_negated=True)
+            self._in_query(inner.this, inner.args["query"], within, is_negated=True)
         elif isinstance(inner, exp.Column):
-            self._flag(inner, node, exp.false(), place)
+            self._flag(inner, node, exp.false(), within)
         elif isinstance(inner, exp.EQ | exp.In) and all(
             map(_is_state, inner.expressions or [inner.args["expression"]])
         ):
-            self._filter(inner.this, node, place)
+            self._filter(inner.this, node, within)
 
-    def _equality(self, node: exp.Binary, place: _Place) -> None:
+    def _equality(self, node: exp.Binary, within: _QueryPart) -> None:
         from sqlglot import exp
 
         left, right = node.left.unnest(), node.right.unnest()
         if isinstance(left, exp.Tuple) and isinstance(right, exp.Tuple):
             for one, other in zip(left.expressions, right.expressions, strict=False):
-                self._equal(one, [other], place)
-                self._equal(other, [one], place)
+                self._equal(one, [other], within)
+                self._equal(other, [one], within)
             return
         is_postgresql = self._grammar.engine == "postgresql"
         if isinstance(node, exp.Is) and not isinstance(right, exp.Null) and not is_postgresql:
-            self._filter(left, node, place)
+            self._filter(left, node, within)
             return
         if isinstance(node, exp.NullSafeEQ) and is_postgresql:
             return
@@ -280,16 +280,18 @@ class _Reader:
             if isinstance(other, exp.Any):
                 query = other.this.unnest()
                 if isinstance(query, exp.Query):
-                    self._in_query(side, query, place)
+                    self._in_query(side, query, within)
                 else:
-                    self._equal(side, [query, query], place)
+                    self._equal(side, [query, query], within)
             else:
-                self._equal(side, [other], place, node)
+                self._equal(side, [other], within, node)
 
-    def _equal(self, side: exp.Expr, values: Sequence[exp.Expr], place: _Place, node: exp.Expr | None = None) -> None:
+    def _equal(
+        self, side: exp.Expr, values: Sequence[exp.Expr], within: _QueryPart, node: exp.Expr | None = None
+    ) -> None:
         """Record that an operand equals one of some values. ``node``: the condition."""
-        for use, key in self._keys(side, place, values):
-            others = self._others(values, place.scope, use)
+        for use, key in self._keys(side, within, values):
+            others = self._others(values, within.scope, use)
             if others is None or not self._is_comparable(use, key, values):
                 continue
             sources, is_correlated = others
@@ -298,11 +300,11 @@ class _Reader:
                     _add(use.joined.setdefault(source, []), key)
             elif is_correlated:
                 _add(use.correlated, key)
-                if place.scope.semi and place.scope.parent is not None and len(values) == 1:
-                    for outer, driving in self._keys(values[0], _Place(place.scope.parent), [side]):
+                if within.scope.semi and within.scope.parent is not None and len(values) == 1:
+                    for outer, driving in self._keys(values[0], _QueryPart(within.scope.parent), [side]):
                         _add(outer.driving, driving)
             else:
-                is_constant = all(_is_state(value) for value in values) and use.source in place.scope.sources
+                is_constant = all(_is_state(value) for value in values) and use.source in within.scope.sources
                 where = self._text(node) if node is not None and is_constant else ""
                 is_several = len(values) > 1 and not all(value == values[0] for value in values[1:])
                 is_several = is_several or (node is None and len(values) > 1)
@@ -320,25 +322,25 @@ class _Reader:
         numbers = any(isinstance(value.unnest(), exp.Literal) and not value.unnest().is_string for value in values)
         return not (numbers and any(each in kind for each in _STRINGS))
 
-    def _filter(self, side: exp.Expr, node: exp.Expr, place: _Place) -> None:
+    def _filter(self, side: exp.Expr, node: exp.Expr, within: _QueryPart) -> None:
         """Record a condition that only a partial index serves."""
-        for use, key in self._keys(side, place, []):
-            if use.source in place.scope.sources and self._grammar.support.partial:
+        for use, key in self._keys(side, within, []):
+            if use.source in within.scope.sources and self._grammar.support.partial:
                 use.filters.append(Equality(key, where=self._text(node)))
 
-    def _range(self, side: exp.Expr, bounds: Sequence[exp.Expr], place: _Place) -> None:
+    def _range(self, side: exp.Expr, bounds: Sequence[exp.Expr], within: _QueryPart) -> None:
         from sqlglot import exp
 
         side = side.unnest()
         if isinstance(side, exp.Tuple):
             # A row comparison begins with its first column and goes on in the order of the others.
-            found = [list(self._keys(expression, place, bounds)) for expression in side.expressions]
+            found = [list(self._keys(expression, within, bounds)) for expression in side.expressions]
             uses = {id(keys[0][0]) for keys in found if len(keys) == 1}
             if len(uses) == 1 and all(len(keys) == 1 for keys in found):
                 _add(found[0][0][0].ranges, tuple(keys[0][1] for keys in found))
             return
-        for use, key in self._keys(side, place, bounds):
-            others = self._others(bounds, place.scope, use)
+        for use, key in self._keys(side, within, bounds):
+            others = self._others(bounds, within.scope, use)
             if others is None or not self._is_comparable(use, key, bounds):
                 continue
             if others[0]:
@@ -346,7 +348,7 @@ class _Reader:
             else:
                 _add(use.ranges, (key,))
 
-    def _pattern(self, node: exp.Expr, place: _Place) -> None:
+    def _pattern(self, node: exp.Expr, within: _QueryPart) -> None:
         from sqlglot import exp
 
         escape = node.expression.name if isinstance(node, exp.Escape) else "\\"
@@ -357,7 +359,7 @@ class _Reader:
         is_glob = isinstance(node, exp.Glob)
         wild = "*?[" if is_glob else f"%_{escape}"
         is_prefix = isinstance(pattern, exp.Literal) and pattern.is_string and pattern.name[:1] not in ("", *wild)
-        for use, key in self._keys(node.this, place, []) if is_prefix else ():
+        for use, key in self._keys(node.this, within, []) if is_prefix else ():
             kind = use.table.types.get(key.name.lower(), "") if key.name else ""
             own = use.table.collation(key.name).lower() if key.name else ""
             found = self._by_pattern(use, key)
@@ -368,14 +370,14 @@ class _Reader:
                 found = replace(key, collation="" if wanted == (own or "binary") else wanted)
             _add(use.ranges, (found,))
 
-    def _beginning(self, node: exp.Expr, place: _Place) -> None:
+    def _beginning(self, node: exp.Expr, within: _QueryPart) -> None:
         """Record a regular expression with a fixed beginning, or another test for the beginning of a string."""
         from sqlglot import exp
 
         value = node.expression.unnest()
         text = value.name if isinstance(value, exp.Literal) and value.is_string else ""
         is_fixed = text[:1].isalnum() if isinstance(node, exp.StartsWith) else text[:1] == "^" and text[1:2].isalnum()
-        for use, key in self._keys(node.this, place, []) if is_fixed else ():
+        for use, key in self._keys(node.this, within, []) if is_fixed else ():
             _add(use.ranges, (self._by_pattern(use, key),))
 
     def _by_pattern(self, use: TableUse, key: Key) -> Key:
@@ -387,7 +389,7 @@ class _Reader:
         family = next((families[each] for each in families if kind.startswith(each)), "text")
         return replace(key, operator_class=f"{family}_pattern_ops")
 
-    def _contained(self, node: exp.Expr, place: _Place) -> None:
+    def _contained(self, node: exp.Expr, within: _QueryPart) -> None:
         """Record a condition on an array, a document or a text that PostgreSQL's GIN or GiST indexes serve."""
         from sqlglot import exp
 
@@ -408,20 +410,20 @@ class _Reader:
             case _:
                 pass
         for side, other in pairs:
-            for use, key in self._keys(side, place, []):
+            for use, key in self._keys(side, within, []):
                 kind = use.table.types.get(key.name.lower(), "") if key.name else ""
                 found = _special(node, kind, side, other)
                 if found is not None:
                     _add(use.special, (replace(key, operator_class=found[1]), found[0]))
 
-    def _using(self, join: Join, column: str, place: _Place) -> None:
+    def _using(self, join: Join, column: str, within: _QueryPart) -> None:
         """Record that a column of both sides is equal."""
         pairs = [(left, right) for left in join.left for right in join.right]
         for left, right in pairs:
             if left.has(column) is False or right.has(column) is False:
                 continue
             for source, other in ((left, right), (right, left)):
-                if place.restricts(source):
+                if within.restricts(source):
                     for found in origins(self._scopes, source, column):
                         use = self.uses.get(found[0]) if isinstance(found, tuple) else None
                         if use is not None and isinstance(found, tuple):
@@ -434,7 +436,7 @@ class _Reader:
                 for use in self._below(source):
                     use.is_inner = True
 
-    def _in_query(self, side: exp.Expr, query: exp.Expr, place: _Place, *, is_negated: bool = False) -> None:
+    def _in_query(self, side: exp.Expr, query: exp.Expr, within: _QueryPart, *, is_negated: bool = False) -> None:
         """Record the comparison with the rows of a query as a join."""
         from sqlglot import exp
 
@@ -446,16 +448,16 @@ class _Reader:
                 inner = item.unalias()
                 outer = self._source(one)
                 if not arm.is_barrier and (not arm.is_grouped or is_group(arm, inner)) and outer is not None:
-                    for use, key in self._keys(inner, _Place(arm), [one]):
+                    for use, key in self._keys(inner, _QueryPart(arm), [one]):
                         _add(use.joined.setdefault(outer, []), key)
                 if not is_negated:
-                    for use, key in self._keys(one, place, [inner]):
+                    for use, key in self._keys(one, within, [inner]):
                         for source in arm.sources:
                             _add(use.joined.setdefault(source, []), key)
 
-    def _alternatives(self, node: exp.Expr, place: _Place) -> None:
+    def _alternatives(self, node: exp.Expr, within: _QueryPart) -> None:
         """Record the conditions of an ``or``, if each of its arms restricts the table."""
-        below = {table_use.source: table_use for source in place.scope.sources for table_use in self._below(source)}
+        below = {table_use.source: table_use for source in within.scope.sources for table_use in self._below(source)}
         outside, was_optional = self.uses, self._is_optional
         self._is_optional = True
         arms: list[dict[Source, TableUse]] = []
@@ -463,7 +465,7 @@ class _Reader:
             arms.append({source: TableUse(source, use.table) for source, use in below.items()})
             self.uses = {**outside, **arms[-1]}
             for expression in _conjuncts(arm):
-                self._condition(expression, place)
+                self._condition(expression, within)
         self.uses, self._is_optional = outside, was_optional
         for source, use in below.items():
             found = [arm[source] for arm in arms]
@@ -477,7 +479,9 @@ class _Reader:
 
     # Operands.
 
-    def _keys(self, node: exp.Expr, place: _Place, others: Sequence[exp.Expr] = ()) -> Iterator[tuple[TableUse, Key]]:
+    def _keys(
+        self, node: exp.Expr, within: _QueryPart, others: Sequence[exp.Expr] = ()
+    ) -> Iterator[tuple[TableUse, Key]]:
         """Yield the tables' keys that an operand consists of; several if it comes from a union.
 
         ``others``: the operands with which it is compared; they may name the collation.
@@ -486,7 +490,7 @@ class _Reader:
 
         node, collation = _collated(node)
         source = self._source(node)
-        if source is None or not place.restricts(source) or source not in place.scope.sources:
+        if source is None or not within.restricts(source) or source not in within.scope.sources:
             return
         for expression in others:
             collation = collation or _collated(expression)[1]
@@ -590,7 +594,7 @@ class _Reader:
             for item in scope.items:
                 inner = item.unalias()
                 if isinstance(inner, exp.Min | exp.Max) and not inner.expressions:
-                    for use, key in self._keys(inner.this, _Place(scope)):
+                    for use, key in self._keys(inner.this, _QueryPart(scope)):
                         use.orders.append(Order((key,), limited=True))
             return
         for use, found in ordered.items():
@@ -645,8 +649,8 @@ class _Reader:
 
         bare = node.unnest()
         if isinstance(bare, exp.Literal) and not bare.is_string:
-            place = int(bare.name) - 1 if bare.name.isdigit() else -1
-            return scope.items[place].unalias() if 0 <= place < len(scope.items) else node
+            position = int(bare.name) - 1 if bare.name.isdigit() else -1
+            return scope.items[position].unalias() if 0 <= position < len(scope.items) else node
         if isinstance(bare, exp.Column) and not bare.table:
             named = [
                 item for item in scope.items if isinstance(item, exp.Alias) and item.alias.lower() == bare.name.lower()
@@ -661,7 +665,7 @@ class _Reader:
         found: list[dict[TableUse, Key]] = []
         for item in items:
             of = scope or self._scopes.of(item)
-            found.append(dict(self._keys(item, _Place(of))) if of is not None else {})
+            found.append(dict(self._keys(item, _QueryPart(of))) if of is not None else {})
         if not found:
             return []
         tables = [use for use in found[0] if all(use in each for each in found)]

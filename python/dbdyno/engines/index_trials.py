@@ -60,7 +60,7 @@ class IndexTrials(Protocol):
 
 def write_script(steps: Sequence[tuple[Operation | None, str]]) -> WriteScript:
     """Return a script of statements, some of which are timed."""
-    timed = {operation: place for place, (operation, _) in enumerate(steps) if operation is not None}
+    timed = {operation: position for position, (operation, _) in enumerate(steps) if operation is not None}
     return WriteScript([sql for _, sql in steps], timed)
 
 

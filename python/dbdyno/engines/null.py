@@ -9,7 +9,7 @@ from dbdyno.model.plan.settings import Settings
 
 if TYPE_CHECKING:
     from dbdyno.engines.dialect import Dialect
-    from dbdyno.engines.provisioner import Place, Provisioner, Ready
+    from dbdyno.engines.provisioner import Provisioner, ProvisioningContext, Ready
     from dbdyno.model.experiment.definition import Definition
     from dbdyno.model.plan.cell import CompiledCell
     from dbdyno.model.plan.system import SystemSpec
@@ -33,13 +33,13 @@ class Null(Engine):
         """Return SQLite's statement, because the null engine uses SQLite's SQL."""
         return f"begin {mode}" if verb == "begin" and mode != "deferred" else verb
 
-    def dialect(self, definition: "Definition", place: str, settings: Settings) -> "Dialect":
+    def dialect(self, definition: "Definition", location: str, settings: Settings) -> "Dialect":
         """Return SQLite's dialect; the statements are never executed."""
         from dbdyno.engines.sqlite.dialect import SqliteDialect
 
         return SqliteDialect()
 
-    def provisioner(self, system: "SystemSpec", place: "Place") -> "Provisioner":
+    def provisioner(self, system: "SystemSpec", context: "ProvisioningContext") -> "Provisioner":
         """Return a provisioner that does nothing."""
         return NoProvisioner()
 

@@ -113,20 +113,20 @@ def of_postgresql(plan: Sequence[str]) -> PlanRead:
     """Parse PostgreSQL's ``EXPLAIN (COSTS OFF)``; see "Using EXPLAIN" in its documentation."""
     plan_read = PlanRead()
     above: list[int] = []
-    for place, line in enumerate(plan):
-        if place and not line.lstrip().startswith("->"):
+    for position, line in enumerate(plan):
+        if position and not line.lstrip().startswith("->"):
             continue
         indent = len(line) - len(line.lstrip())
         while above and above[-1] >= indent:
             above.pop()
         step = line.strip().removeprefix("->").strip().removeprefix("Parallel ")
-        plan_read.nodes.append(_postgresql_node(step, len(above), plan, place))
+        plan_read.nodes.append(_postgresql_node(step, len(above), plan, position))
         above.append(indent)
     return plan_read
 
 
-def _postgresql_node(step: str, depth: int, plan: Sequence[str], place: int) -> PlanNode:
-    below = list(_below(plan, place))
+def _postgresql_node(step: str, depth: int, plan: Sequence[str], position: int) -> PlanNode:
+    below = list(_below(plan, position))
     made = _POSTGRESQL.fullmatch(step)
     if made is None:
         join = _JOIN.fullmatch(step)
@@ -135,7 +135,7 @@ def _postgresql_node(step: str, depth: int, plan: Sequence[str], place: int) -> 
         if kind == "sort":
             step = "; ".join([step, *(key for key in below if key.startswith("Sort Key:"))])
         return PlanNode(kind=kind, line=step, depth=depth, temp=kind == "temp")
-    bitmaps = list(_bitmaps(plan, place)) if made["how"] == "Bitmap Heap Scan" else []
+    bitmaps = list(_bitmaps(plan, position)) if made["how"] == "Bitmap Heap Scan" else []
     conditions = [each.removeprefix(_INDEX_CONDITION) for each in below if each.startswith(_INDEX_CONDITION)]
     by_index = made["how"] in ("Index Scan", "Index Only Scan")
     indexes = [made["index"]] if made["index"] else bitmaps
@@ -151,10 +151,10 @@ def _postgresql_node(step: str, depth: int, plan: Sequence[str], place: int) -> 
     )
 
 
-def _bitmaps(plan: Sequence[str], place: int) -> Iterator[str]:
+def _bitmaps(plan: Sequence[str], position: int) -> Iterator[str]:
     """Yield the indexes of the bitmap that a bitmap heap scan reads, from the steps below it."""
-    indent = len(plan[place]) - len(plan[place].lstrip())
-    for line in plan[place + 1 :]:
+    indent = len(plan[position]) - len(plan[position].lstrip())
+    for line in plan[position + 1 :]:
         if "->" in line and len(line) - len(line.lstrip()) <= indent:
             return
         made = _BITMAP.fullmatch(line.strip().removeprefix("->").strip())
@@ -166,9 +166,9 @@ def _unquoted(name: str) -> str:
     return name[1:-1].replace('""', '"') if len(name) > 1 and name[0] == name[-1] == '"' else name
 
 
-def _below(plan: Sequence[str], place: int) -> Iterator[str]:
+def _below(plan: Sequence[str], position: int) -> Iterator[str]:
     """Yield the detail lines of a step, up to the next step."""
-    for line in plan[place + 1 :]:
+    for line in plan[position + 1 :]:
         if "->" in line:
             return
         yield line.strip()

@@ -67,7 +67,7 @@ class Ready:
 
 
 @dataclass(frozen=True)
-class Place:
+class ProvisioningContext:
     """What the provisioners of a run share.
 
     ``workspace``: the directory for their files. ``interrupted``: ends loading and copying. ``allow_writes``:

@@ -67,11 +67,11 @@ class Derived:
         if self.recursive or not self.arms:
             return
         if self.names:
-            place = self.names.index(column.lower()) if column.lower() in self.names else None
+            position = self.names.index(column.lower()) if column.lower() in self.names else None
         else:
-            place = self.arms[0].place(column)
+            position = self.arms[0].position(column)
         for arm in self.arms:
-            found = arm.output_at(place) if place is not None else arm.output(column)
+            found = arm.output_at(position) if position is not None else arm.output(column)
             if found is not None:
                 yield arm, found
 
@@ -147,23 +147,23 @@ class Scope:
             union = union.parent
         return any(item.find(exp.Window) is not None for item in self.items)
 
-    def place(self, column: str) -> int | None:
+    def position(self, column: str) -> int | None:
         """Return the number of the selected expression with a name; ``None`` if none has it."""
         names = (item.alias_or_name.lower() for item in self.items)
-        return next((place for place, name in enumerate(names) if name == column.lower()), None)
+        return next((position for position, name in enumerate(names) if name == column.lower()), None)
 
-    def output_at(self, place: int) -> Output | None:
+    def output_at(self, position: int) -> Output | None:
         """Return a selected expression by its number."""
         items = self.items
-        if place >= len(items) or any(_is_star(item) for item in items):
+        if position >= len(items) or any(_is_star(item) for item in items):
             return None
-        return items[place].unalias()
+        return items[position].unalias()
 
     def output(self, column: str) -> Output | None:
         """Return what it selects under a name."""
-        place = self.place(column)
-        if place is not None:
-            return self.items[place].unalias()
+        position = self.position(column)
+        if position is not None:
+            return self.items[position].unalias()
         for item in self.items:
             for source in self.starred(item):
                 if source.has(column) or (source.has(column) is None and len(self.sources) == 1):

@@ -31,7 +31,7 @@ class Bound:
     @property
     def byte_places(self) -> list[int]:
         """The placeholders' byte offsets in the UTF-8 text, as in a plan."""
-        return [len(self.text[:place].encode()) for place in self.places]
+        return [len(self.text[:position].encode()) for position in self.places]
 
 
 def bind(text: str, engine: str, count: int) -> Bound | None:
@@ -63,9 +63,9 @@ def bind(text: str, engine: str, count: int) -> Bound | None:
 def numbered(text: str, beginning: str, engine: str) -> str:
     """Replace each ``?`` placeholder of an engine's statement by ``beginning`` and a number, counted from 1."""
     pieces, start = [], 0
-    for number, place in enumerate(places(text, engine), 1):
-        pieces.append(f"{text[start:place]}{beginning}{number}")
-        start = place + 1
+    for number, position in enumerate(places(text, engine), 1):
+        pieces.append(f"{text[start:position]}{beginning}{number}")
+        start = position + 1
     return "".join([*pieces, text[start:]])
 
 

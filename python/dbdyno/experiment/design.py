@@ -59,25 +59,25 @@ def parse_set(options: Iterable[str], experiment: Experiment) -> dict[str, tuple
     """
     chosen: dict[str, tuple[Level, ...]] = {}
     for option in options:
-        place = f"--set {option}"
+        location = f"--set {option}"
         name, equals, text = option.partition("=")
         name = name.strip()
         if not equals:
-            raise InputError(place, "missing `=`", "write `--set factor=level,level`")
+            raise InputError(location, "missing `=`", "write `--set factor=level,level`")
         factor = experiment.factors.get(name)
         if factor is None:
-            raise InputError(place, f"`{experiment.name}` has no factor `{name}`", nearest(name, experiment.factors))
+            raise InputError(location, f"`{experiment.name}` has no factor `{name}`", nearest(name, experiment.factors))
         if name in chosen:
-            raise InputError(place, f"`{name}` is set twice", "give all its levels in one `--set`")
-        levels = [_level(factor, item, place) for item in _split(text, place)]
+            raise InputError(location, f"`{name}` is set twice", "give all its levels in one `--set`")
+        levels = [_level(factor, item, location) for item in _split(text, location)]
         names = [level.name for level in levels]
         if len(set(names)) != len(names):
-            raise InputError(place, "duplicate level", "remove one")
+            raise InputError(location, "duplicate level", "remove one")
         chosen[name] = tuple(levels)
     return chosen
 
 
-def _split(text: str, place: str) -> list[str]:
+def _split(text: str, location: str) -> list[str]:
     """Split at commas outside quotes."""
     items, quote = [""], ""
     for character in text:
@@ -91,11 +91,13 @@ def _split(text: str, place: str) -> list[str]:
         items[-1] += character
     items = [item.strip() for item in items]
     if quote or not all(items):
-        raise InputError(place, "a quote is not closed" if quote else "a level is empty", "write `factor=level,level`")
+        raise InputError(
+            location, "a quote is not closed" if quote else "a level is empty", "write `factor=level,level`"
+        )
     return items
 
 
-def _level(factor: Factor, text: str, place: str) -> Level:
+def _level(factor: Factor, text: str, location: str) -> Level:
     try:
         value = tomllib.loads(f"value = {text}").get("value")
     except (tomllib.TOMLDecodeError, RecursionError):
@@ -104,7 +106,7 @@ def _level(factor: Factor, text: str, place: str) -> Level:
     known = factor.level(level.name)
     if known is None and factor.named:
         names = [each.name for each in factor.levels]
-        raise InputError(place, f"`{factor.name}` has no level `{level.name}`", nearest(level.name, names))
+        raise InputError(location, f"`{factor.name}` has no level `{level.name}`", nearest(level.name, names))
     return known or level
 
 
@@ -145,7 +147,7 @@ def make_cells(
             excluded.append(Excluded(cell, reason))
     if not cells:
         first = excluded[0]
-        raise InputError(experiment.place, f"all cells are excluded: `{first.cell.id}`: {first.reason}", "")
+        raise InputError(experiment.location, f"all cells are excluded: `{first.cell.id}`: {first.reason}", "")
     names = tuple(tuple(level.name for level in levels) for levels in of_factors)
     return Cells(tuple(cells), tuple(excluded), names)
 
@@ -155,7 +157,7 @@ def _check_number(experiment: Experiment, levels: Sequence[Sequence[Level]]) -> 
     number = math.prod(map(len, levels))
     if number > MAX_CELLS:
         problem = f"{number:,} combinations of levels; the limit is {MAX_CELLS:,}"
-        raise InputError(f"{experiment.place}: factors", problem, "choose fewer levels with `--set factor=level`")
+        raise InputError(f"{experiment.location}: factors", problem, "choose fewer levels with `--set factor=level`")
 
 
 class _Alike:

@@ -22,9 +22,9 @@ _SUFFIXES = f"experiments end in `{EXPERIMENT_SUFFIX}`, statement files in `.sql
 
 
 class Document(NamedTuple):
-    """A file's content. ``place``: its name in messages. ``folder``: the base of relative paths in it."""
+    """A file's content. ``location``: its name in messages. ``folder``: the base of relative paths in it."""
 
-    place: str
+    location: str
     folder: Path
     data: dict[str, Any]
     text: str
@@ -67,9 +67,9 @@ def read_experiment_file(name_or_path: str) -> Document:
     return parse(text, name_or_path, path.parent)
 
 
-def parse(text: str, place: str, folder: Path) -> Document:
+def parse(text: str, location: str, folder: Path) -> Document:
     """Parse TOML. Raises InputError with the line of an error."""
-    too_deep = InputError(place, f"tables or arrays are nested more than {_DEEPEST} deep", "use fewer levels")
+    too_deep = InputError(location, f"tables or arrays are nested more than {_DEEPEST} deep", "use fewer levels")
     try:
         data = tomllib.loads(text)
     except RecursionError:
@@ -78,12 +78,12 @@ def parse(text: str, place: str, folder: Path) -> Document:
         match = re.fullmatch(r"(?P<problem>.*?) \(at (?:line (?P<line>\d+), column \d+|end of document)\)", str(error))
         problem = match["problem"] if match else str(error)
         line = (match["line"] if match else None) or str(text.count("\n") + 1)
-        hint = "see https://toml.io" if place.endswith(EXPERIMENT_SUFFIX) else _SUFFIXES
+        hint = "see https://toml.io" if location.endswith(EXPERIMENT_SUFFIX) else _SUFFIXES
         problem = f"invalid TOML: {problem[:1].lower()}{problem[1:]}"
-        raise InputError(f"{place}: line {line}", problem, hint) from None
+        raise InputError(f"{location}: line {line}", problem, hint) from None
     if _depth(data) > _DEEPEST:
         raise too_deep
-    return Document(place, folder, data, text)
+    return Document(location, folder, data, text)
 
 
 def _depth(data: dict[str, Any]) -> int:

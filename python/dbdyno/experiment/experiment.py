@@ -36,7 +36,7 @@ _FACTOR_KEYS = ("factors", "exclude")
 
 @dataclass(frozen=True)
 class Experiment:
-    """An experiment file. ``place``: its name in messages. ``folder``: the base of relative paths in it.
+    """An experiment file. ``location``: its name in messages. ``folder``: the base of relative paths in it.
 
     ``text``: the content of the file, which is stored with each run.
     """
@@ -44,7 +44,7 @@ class Experiment:
     head: Head
     factors: Mapping[str, Factor]
     exclusions: tuple[Exclusion, ...]
-    place: str
+    location: str
     folder: Path
     document: Mapping[str, Any] = field(repr=False)
     text: str = field(repr=False)
@@ -90,7 +90,7 @@ class Experiment:
         Raises InputError if a level is invalid where the file refers to its factor.
         """
         definition, errors = _define(self.document, levels)
-        raise_all(self.place, errors)
+        raise_all(self.location, errors)
         assert definition is not None  # noqa: S101 - without validation errors there is one
         return definition
 
@@ -112,7 +112,7 @@ def load_experiment(name_or_path: str) -> Experiment:
     document = read_experiment_file(name_or_path)
     made = make_experiment(document)
     # Not in make_experiment(), so that stored runs with such a factor can still be read.
-    raise_all(document.place, _unused(made))
+    raise_all(document.location, _unused(made))
     return made
 
 
@@ -145,9 +145,9 @@ def make_experiment(document: Document) -> Experiment:
     body = {key: value for key, value in data.items() if key in Definition.model_fields}
     if not any(error.location[:1] == ("factors",) for error in errors):
         errors += _body_errors(body, factors)
-    raise_all(document.place, _in_order(drop_repeated_errors(errors), data))
+    raise_all(document.location, _in_order(drop_repeated_errors(errors), data))
     assert head is not None  # noqa: S101 - without validation errors there is one
-    return Experiment(head, factors, tuple(exclusions), document.place, document.folder, body, document.text)
+    return Experiment(head, factors, tuple(exclusions), document.location, document.folder, body, document.text)
 
 
 def _unknown_keys(data: Mapping[str, Any]) -> list[Invalid]:

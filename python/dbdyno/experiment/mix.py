@@ -36,7 +36,7 @@ Step = dict[str, Any]
 def mix_experiment(
     statements: Sequence[Query],
     given: Mapping[str, str],
-    place: str,
+    location: str,
     engine: str = ANY,
 ) -> Experiment:
     """Create an experiment that runs the statements of a file as one workload on an existing database.
@@ -48,23 +48,23 @@ def mix_experiment(
     queries = [statement for statement in statements if not statement.controls]
     for query in queries:
         for name in set(query.parameters) & set(MIX_FACTORS):
-            where = f"{place}, line {query.line}: {query.name}"
+            where = f"{location}, line {query.line}: {query.name}"
             raise InputError(where, f"`{name}` is a factor of a mix, not a parameter", f"rename `:{name}`")
-    check_parameters(queries, given, place)
+    check_parameters(queries, given, location)
     transactions: list[dict[str, Any]] = []
     for block, group in groupby(statements, key=lambda query: query.block or query.line):
         members = list(group)
         name = members[0].name if isinstance(block, int) else block.name
-        steps = _Transaction(members, given, place, engine).steps()
+        steps = _Transaction(members, given, location, engine).steps()
         transactions.append({"name": name, "weight": members[0].weight, "steps": steps})
-    _check_transactions(transactions, place)
+    _check_transactions(transactions, location)
     factors: dict[str, Any] = {"clients": [1], "seconds": [_SECONDS], "prepare": ["once"]}
     if any(step.get("begin") == _BEGIN for transaction in transactions for step in transaction["steps"]):
         factors["begin"] = ["deferred"]
     data = {
-        "name": "mix-" + re.sub(r"[^A-Za-z0-9._-]+", "-", Path(place).stem),
-        "title": f"Workload of {Path(place).name}",
-        "question": f"How many transactions of {Path(place).name} per second, and where does their time go?",
+        "name": "mix-" + re.sub(r"[^A-Za-z0-9._-]+", "-", Path(location).stem),
+        "title": f"Workload of {Path(location).name}",
+        "question": f"How many transactions of {Path(location).name} per second, and where does their time go?",
         **({"dialect": "sqlite"} if engine == ANY else {}),
         "factors": factors,
         "system": {"sqlite": {"busy_timeout": _BUSY_TIMEOUT_MS}},
@@ -81,25 +81,25 @@ def mix_experiment(
         },
         "transactions": transactions,
     }
-    return make_experiment(parse(tomli_w.dumps(data), place, Path()))
+    return make_experiment(parse(tomli_w.dumps(data), location, Path()))
 
 
-def _check_transactions(transactions: Sequence[Mapping[str, Any]], place: str) -> None:
+def _check_transactions(transactions: Sequence[Mapping[str, Any]], location: str) -> None:
     names = Counter(each["name"] for each in transactions)
     twice = next((name for name, count in names.items() if count > 1), None)
     if twice is not None:
-        raise InputError(place, f"a transaction and a statement are named {twice}", "give each a unique name")
+        raise InputError(location, f"a transaction and a statement are named {twice}", "give each a unique name")
     if not any(each["weight"] for each in transactions):
-        raise InputError(place, "all weights are 0", "give a transaction or a statement a weight above 0")
+        raise InputError(location, "all weights are 0", "give a transaction or a statement a weight above 0")
 
 
 class _Transaction:
     """Makes the steps of one transaction."""
 
-    def __init__(self, members: Sequence[Query], given: Mapping[str, str], place: str, engine: str) -> None:
+    def __init__(self, members: Sequence[Query], given: Mapping[str, str], location: str, engine: str) -> None:
         self._members = members
         self._given = given
-        self._place = place
+        self._location = location
         self._engine = engine
         self._uses = Counter(name for member in members for name in member.parameters)
         self._generators: dict[str, Generator] = {}
@@ -132,9 +132,9 @@ class _Transaction:
 
     def _read(self, query: Query, name: str) -> None:
         """Read the values of a parameter, which are the same for the whole transaction. Raises InputError."""
-        made = generator_of(query, name, self._given, self._place)
+        made = generator_of(query, name, self._given, self._location)
         if self._generators.setdefault(name, made) != made:
-            where = f"{self._place}, line {query.line}: {query.name}"
+            where = f"{self._location}, line {query.line}: {query.name}"
             problem = f":{name} has other values than above in the same transaction, which draws it once"
             raise InputError(where, problem, "give one of the two parameters another name")
 
@@ -162,7 +162,7 @@ class _Transaction:
                 return {"execute": {self._engine: escape(query.sql)}, "name": words}
             return {"begin": match["lock"].lower() if match["lock"] else _BEGIN}
         hint = "write `begin`, `commit` or `rollback`, with modes such as `begin immediate`"
-        where = f"{self._place}, line {query.line}"
+        where = f"{self._location}, line {query.line}"
         raise InputError(where, f"dbdyno doesn't support `{shortened(words, _SHOWN)}` in a mix", hint)
 
     def _check_ends(self) -> None:
@@ -172,7 +172,7 @@ class _Transaction:
             if not member.controls:
                 continue
             begins = member.sql.split(maxsplit=1)[0].lower() in ("begin", "start")
-            where = f"{self._place}, line {member.line}"
+            where = f"{self._location}, line {member.line}"
             if begins and open_line is not None:
                 raise InputError(where, f"line {open_line} has begun a transaction already", "end it first")
             if not begins and open_line is None:
@@ -180,9 +180,9 @@ class _Transaction:
             open_line = member.line if begins else None
         if open_line is not None:
             problem = "the transaction that begins here isn't ended"
-            raise InputError(f"{self._place}, line {open_line}", problem, "add `commit;`")
+            raise InputError(f"{self._location}, line {open_line}", problem, "add `commit;`")
 
     def _pauses(self, pauses: Sequence[Any]) -> list[Step]:
         return [
-            {"think": read_pause(pause.words, f"{self._place}, line {pause.line}"), "unit": "us"} for pause in pauses
+            {"think": read_pause(pause.words, f"{self._location}, line {pause.line}"), "unit": "us"} for pause in pauses
         ]

@@ -59,61 +59,61 @@ class Column:
     column: str
 
 
-def read_values(words: str, place: str) -> Generator:
+def read_values(words: str, location: str) -> Generator:
     """Read the values of a parameter. A string needs quotes; only numbers, dates, `null` and Booleans do without.
 
-    Raises InputError that begins with ``place``.
+    Raises InputError that begins with ``location``.
     """
     words = words.strip()
     skew = _SKEW.fullmatch(words)
     # Not inside of a string.
     if skew is not None and skew[1].count("'") % 2 == 0:
         kind = skew[2].lower()
-        return _skewed(skew[1], kind, _strength(skew[3], kind, place), place)
+        return _skewed(skew[1], kind, _strength(skew[3], kind, location), location)
     if words.startswith("@"):
-        return {"column": _column(words, place)}
+        return {"column": _column(words, location)}
     if "'" not in words and ".." in words:
-        return _range(words, place)
-    return _pick(_list(words, place))
+        return _range(words, location)
+    return _pick(_list(words, location))
 
 
-def read_pause(words: str, place: str) -> Generator:
-    """Read the time of a pause; the generator returns microseconds. Raises InputError that begins with ``place``."""
+def read_pause(words: str, location: str) -> Generator:
+    """Read the time of a pause; the generator returns microseconds. Raises InputError that begins with ``location``."""
     words = words.strip()
     mean = re.fullmatch(r"exp\s*\((.*)\)", words, re.IGNORECASE)
     if mean is not None:
-        most = _EXPONENTIAL_END * _time(mean[1], words, place)
+        most = _EXPONENTIAL_END * _time(mean[1], words, location)
         return {"expression": f"random_exponential(0, {most}, {_EXPONENTIAL_END})"}
     first, dots, last = words.partition("..")
-    low = _time(first, words, place)
+    low = _time(first, words, location)
     if not dots:
         return low
-    high = _time(last, words, place)
+    high = _time(last, words, location)
     if low > high:
-        raise InputError(place, f"the start of the range {words} is greater than its end", _PAUSE_HINT)
+        raise InputError(location, f"the start of the range {words} is greater than its end", _PAUSE_HINT)
     return {"uniform": [low, high]}
 
 
-def _time(word: str, words: str, place: str) -> int:
+def _time(word: str, words: str, location: str) -> int:
     """Return a time in microseconds."""
     match = _TIME.fullmatch(word.strip())
     if match is None:
-        raise InputError(place, f"`{words}` is not the time of a pause", _PAUSE_HINT)
+        raise InputError(location, f"`{words}` is not the time of a pause", _PAUSE_HINT)
     microseconds = round(Decimal(match[1]) * _MICROSECONDS[match[2].lower()])
     if microseconds > _MAX_PAUSE_US:
-        raise InputError(place, f"a pause of {word.strip()} is too long", "give at most an hour")
+        raise InputError(location, f"a pause of {word.strip()} is too long", "give at most an hour")
     return microseconds
 
 
-def _column(words: str, place: str) -> str:
+def _column(words: str, location: str) -> str:
     """Return a column as an experiment file writes it: ``table.column``."""
     named = _COLUMN.fullmatch(words)
     if named is None:
-        raise InputError(place, f"`{words}` does not name a column of a table", HINT)
+        raise InputError(location, f"`{words}` does not name a column of a table", HINT)
     return f"{named[2]}.{named[1]}"
 
 
-def _strength(word: str | None, kind: str, place: str) -> float | None:
+def _strength(word: str | None, kind: str, location: str) -> float | None:
     """Return the number after the name of a distribution, None without one."""
     if word is None:
         return None
@@ -121,15 +121,15 @@ def _strength(word: str | None, kind: str, place: str) -> float | None:
     value = float(word) if _NUMBER.fullmatch(word) else math.nan
     if not (least <= value <= _MAX_STRENGTH) or value == 0:
         above = "from 1" if kind == "gaussian" else "above 0,"
-        raise InputError(place, f"`{word}` is not a number for {kind}", f"give one {above} up to {_MAX_STRENGTH}")
+        raise InputError(location, f"`{word}` is not a number for {kind}", f"give one {above} up to {_MAX_STRENGTH}")
     return value
 
 
-def _skewed(words: str, kind: str, strength: float | None, place: str) -> Generator:
+def _skewed(words: str, kind: str, strength: float | None, location: str) -> Generator:
     if words.startswith("@") and kind == "zipf":
-        return {"column": _column(words, place), "draw": {"zipf": 1.0 if strength is None else strength}}
+        return {"column": _column(words, location), "draw": {"zipf": 1.0 if strength is None else strength}}
     if "'" not in words and ".." in words:
-        made = _range(words, place).get("uniform", [])
+        made = _range(words, location).get("uniform", [])
         if made and all(isinstance(each, int) for each in made):
             ends = {"low": made[0], "high": made[1]}
             if kind == "gaussian":
@@ -137,11 +137,11 @@ def _skewed(words: str, kind: str, strength: float | None, place: str) -> Genera
             # As with the rows of a table, the frequent values are not neighbors.
             return {"zipf": {**ends, "exponent": 1.0 if strength is None else strength, "scattered": True}}
     elif not words.startswith("@") and kind == "zipf":
-        values = _list(words, place)
+        values = _list(words, location)
         if None not in values:
             exponent = 1.0 if strength is None else strength
             return {"pick": {"values": values, "weights": zipf_weights(len(values), exponent)}}
-    raise InputError(place, f"`{words}` can't be drawn with {kind}", _SKEW_HINT)
+    raise InputError(location, f"`{words}` can't be drawn with {kind}", _SKEW_HINT)
 
 
 def zipf_weights(count: int, exponent: float) -> list[float]:
@@ -149,14 +149,14 @@ def zipf_weights(count: int, exponent: float) -> list[float]:
     return [float(number**-exponent) for number in range(1, count + 1)]
 
 
-def _list(words: str, place: str) -> list[Any]:
+def _list(words: str, location: str) -> list[Any]:
     values: list[Any] = []
     at, comma = 0, ","
     while comma:
         match = _ITEM.match(words, at)
         if match is None:
-            raise InputError(place, f"`{words}` is not a list of values", HINT)
-        values.append(match[1].replace("''", "'") if match[1] is not None else _value(match[2].strip(), place))
+            raise InputError(location, f"`{words}` is not a list of values", HINT)
+        values.append(match[1].replace("''", "'") if match[1] is not None else _value(match[2].strip(), location))
         at, comma = match.end(), match[3]
     return values
 
@@ -169,52 +169,52 @@ def _pick(values: list[Any]) -> Generator:
     return made if len(given) == len(values) else {"nullable": {"share": 1 - len(given) / len(values), "of": made}}
 
 
-def _range(words: str, place: str) -> Generator:
+def _range(words: str, location: str) -> Generator:
     first, dots, last = words.partition("..")
     ends = [first.strip(), last.strip()]
     if dots and all(map(_DATE.fullmatch, ends)):
-        return _dates(ends, words, place)
+        return _dates(ends, words, location)
     if not dots or not all(map(_NUMBER.fullmatch, ends)):
-        raise InputError(place, f"`{words}` is not a range of numbers or dates", HINT)
-    low, high = (_value(each, place) for each in ends)
+        raise InputError(location, f"`{words}` is not a range of numbers or dates", HINT)
+    low, high = (_value(each, location) for each in ends)
     if low > high:
-        raise InputError(place, f"the start of the range {words} is greater than its end", HINT)
+        raise InputError(location, f"the start of the range {words} is greater than its end", HINT)
     if isinstance(low, float) or isinstance(high, float):
         low, high = float(low), float(high)
     return {"uniform": [low, high]}
 
 
-def _dates(ends: list[str], words: str, place: str) -> Generator:
-    first, last = (_date(each, place) for each in ends)
+def _dates(ends: list[str], words: str, location: str) -> Generator:
+    first, last = (_date(each, location) for each in ends)
     days = (last - first).days
     if days < 0:
-        raise InputError(place, f"the start of the range {words} is after its end", HINT)
+        raise InputError(location, f"the start of the range {words} is after its end", HINT)
     if days > _MAX_DAYS:
-        raise InputError(place, f"the range {words} has {days:,} days; the limit is {_MAX_DAYS:,}", HINT)
+        raise InputError(location, f"the range {words} has {days:,} days; the limit is {_MAX_DAYS:,}", HINT)
     return {"pick": [(first + timedelta(days=day)).isoformat() for day in range(days + 1)]}
 
 
-def _value(word: str, place: str) -> Any:
+def _value(word: str, location: str) -> Any:
     if word.lower() in _WORDS:
         return _WORDS[word.lower()]
     if _DATE.fullmatch(word):
-        return _date(word, place).isoformat()
+        return _date(word, location).isoformat()
     if _INTEGER.fullmatch(word):
         if not _MIN_INTEGER <= int(word) <= _MAX_INTEGER:
-            raise InputError(place, f"{word} does not fit into 64 bits", f"write `'{word}'` for a string")
+            raise InputError(location, f"{word} does not fit into 64 bits", f"write `'{word}'` for a string")
         return int(word)
     if _NUMBER.fullmatch(word):
         value = float(word)
         if not math.isfinite(value) or len(word) > _MAX_DIGITS or Decimal(repr(value)) != Decimal(word):
-            raise InputError(place, f"{word} has more digits than a double", f"write `'{word}'` for a string")
+            raise InputError(location, f"{word} has more digits than a double", f"write `'{word}'` for a string")
         return value
     raise InputError(
-        place, f"`{word}` is not a number, a date, `null`, `true` or `false`", f"write `'{word}'` for a string"
+        location, f"`{word}` is not a number, a date, `null`, `true` or `false`", f"write `'{word}'` for a string"
     )
 
 
-def _date(word: str, place: str) -> date:
+def _date(word: str, location: str) -> date:
     try:
         return date.fromisoformat(word)
     except ValueError:
-        raise InputError(place, f"{word} is not a valid date", HINT) from None
+        raise InputError(location, f"{word} is not a valid date", HINT) from None

@@ -109,13 +109,13 @@ def load_published(experiment: Experiment) -> PublishedFigures | None:
 
 
 def _read(experiment: Experiment, published: Published) -> tuple[str, list[dict[str, str]]]:
-    place = f"{experiment.place}: published.file"
+    location = f"{experiment.location}: published.file"
     path = experiment.folder / published.file
     if not path.is_file():
         path = package_path("published", published.file)
     if not path.is_file():
         known = sorted(each.name for each in package_path("published").glob("*.csv"))
-        raise InputError(place, f"no such file `{published.file}`", nearest(published.file, known))
+        raise InputError(location, f"no such file `{published.file}`", nearest(published.file, known))
     lines = path.read_text(encoding="utf-8-sig").splitlines()
     source = " ".join(line.lstrip("# ") for line in lines if line.startswith("#"))
     rows = list(csv.DictReader(line for line in lines if not line.startswith("#")))
@@ -125,12 +125,12 @@ def _read(experiment: Experiment, published: Published) -> tuple[str, list[dict[
     wanted += [column for column in (published.cpu_percent, published.rows) if column]
     for column in [*wanted, *([published.systems.column] if published.systems else [])]:
         if column not in columns:
-            raise InputError(place, f"unknown column `{column}` in `{published.file}`", nearest(column, columns))
+            raise InputError(location, f"unknown column `{column}` in `{published.file}`", nearest(column, columns))
     return source, rows
 
 
 def _figures(experiment: Experiment, published: Published, rows: list[dict[str, str]]) -> Iterator[PublishedFigure]:
-    place = f"{experiment.place}: published"
+    location = f"{experiment.location}: published"
     systems = published.systems
     urls = {name: parse_url(url) for name, url in systems.urls.items()} if systems else {}
     for row in rows:
@@ -138,33 +138,33 @@ def _figures(experiment: Experiment, published: Published, rows: list[dict[str, 
             continue
         if row[published.value] and all(row[column] == value for column, value in published.where.items()):
             cpu = row[published.cpu_percent] if published.cpu_percent else ""
-            value = _number(row[published.value], place)
+            value = _number(row[published.value], location)
             yield PublishedFigure(
                 levels={factor: row[column] for factor, column in published.match.items()},
                 value=1 / value if published.seconds else value,
-                rounds=_rounds(published, row, place),
-                cpu_percent=_number(cpu, place) if cpu else None,
+                rounds=_rounds(published, row, location),
+                cpu_percent=_number(cpu, location) if cpu else None,
                 system=urls[row[systems.column]] if systems else None,
                 phases_ms={
-                    phase: _number(row[column], place) * 1000
+                    phase: _number(row[column], location) * 1000
                     for phase, column in published.phases.items()
                     if row[column]
                 },
-                rows=int(_number(row[published.rows], place)) if published.rows and row[published.rows] else None,
+                rows=int(_number(row[published.rows], location)) if published.rows and row[published.rows] else None,
             )
 
 
-def _rounds(published: Published, row: Row, place: str) -> tuple[float, ...]:
+def _rounds(published: Published, row: Row, location: str) -> tuple[float, ...]:
     """Return the rate of each round: the work of a round divided by its seconds."""
     rounds = published.rounds
     if rounds is None:
         return ()
-    work = rounds.work * (_number(row[published.match[rounds.times]], place) if rounds.times else 1)
-    return tuple(work / _number(row[column], place) * 1000 for column in rounds.columns if row[column])
+    work = rounds.work * (_number(row[published.match[rounds.times]], location) if rounds.times else 1)
+    return tuple(work / _number(row[column], location) * 1000 for column in rounds.columns if row[column])
 
 
-def _number(text: str, place: str) -> float:
+def _number(text: str, location: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise InputError(place, f"`{text}` is not a number", "correct the file") from None
+        raise InputError(location, f"`{text}` is not a number", "correct the file") from None

@@ -59,44 +59,44 @@ class Query:
     controls: bool = False
 
 
-def read_queries(text: str, place: str, engine: str) -> list[Query]:
+def read_queries(text: str, location: str, engine: str) -> list[Query]:
     """Read statements that end with `;`, with the lexical rules of an engine. ``any`` means SQLite's.
 
-    Statements that begin or end a transaction of the file (``-- transaction: NAME``) are left out. ``place``: the file,
-    for errors. Raises InputError.
+    Statements that begin or end a transaction of the file (``-- transaction: NAME``) are left out. ``location``: the
+    file, for errors. Raises InputError.
     """
-    return [query for query in read_statements(text, place, engine) if not query.controls]
+    return [query for query in read_statements(text, location, engine) if not query.controls]
 
 
-def read_statements(text: str, place: str, engine: str) -> list[Query]:
+def read_statements(text: str, location: str, engine: str) -> list[Query]:
     """Read all statements of a file; see :func:`read_queries`."""
     queries: list[Query] = []
     controls: list[Query] = []
     made: list[Query] = []
-    for statement in split_statements(text, place, engine):
+    for statement in split_statements(text, location, engine):
         name = statement.name or f"q{len(queries) + 1}"
-        made.append(_query(statement, name, f"{place}, line {statement.line}: {name}", engine))
+        made.append(_query(statement, name, f"{location}, line {statement.line}: {name}", engine))
         (controls if made[-1].controls else queries).append(made[-1])
     if not queries:
-        raise InputError(place, "no statement found", "write statements that end with `;`")
+        raise InputError(location, "no statement found", "write statements that end with `;`")
     if len(queries) > _MAX_QUERIES:
-        raise InputError(place, f"{len(queries)} statements; the limit is {_MAX_QUERIES}", "split the file")
+        raise InputError(location, f"{len(queries)} statements; the limit is {_MAX_QUERIES}", "split the file")
     names = [query.name for query in queries]
     twice = next((each for each in names if names.count(each) > 1), None)
     if twice is not None:
-        raise InputError(place, f"two statements are named {twice}", "give each a unique name")
+        raise InputError(location, f"two statements are named {twice}", "give each a unique name")
     return made
 
 
-def _query(statement: Statement, name: str, place: str, engine: str) -> Query:
+def _query(statement: Statement, name: str, location: str, engine: str) -> Query:
     """Replace the parameters of a statement; the rest is unchanged. Raises InputError."""
     text, syntax = statement.text, known_engine(engine).syntax
     tokens = significant(tokenize(text, syntax))
     controls = statement.block is not None and _is_control(tokens)
     if not controls:
-        _refuse_session_statement(tokens, text, place, is_alone=statement.block is None)
+        _refuse_session_statement(tokens, text, location, is_alone=statement.block is None)
     if syntax.question_operators:
-        _refuse_psql_variable(tokens, place)
+        _refuse_psql_variable(tokens, location)
     parameters: list[str] = []
     pieces: list[str] = []
     start = 0
@@ -113,10 +113,10 @@ def _query(statement: Statement, name: str, place: str, engine: str) -> Query:
             hint = (
                 f"write `:{name_of}` instead, and its values as `-- :{name_of} = 1..1000` or `--set {name_of}=1..1000`"
             )
-            raise InputError(place, f"no values for `{token.text}`", hint)
+            raise InputError(location, f"no values for `{token.text}`", hint)
     sql = "".join([*pieces, text[start:]])
     if bind(sql, engine, len(parameters)) is None:
-        raise InputError(place, "a parameter directly follows an operand", "write it in parentheses: `(:name)`")
+        raise InputError(location, "a parameter directly follows an operand", "write it in parentheses: `(:name)`")
     return Query(
         name,
         sql,
@@ -141,7 +141,7 @@ def _is_control(tokens: Sequence[Token]) -> bool:
     return not (words[0] == "rollback" and "to" in words[1:])
 
 
-def _refuse_session_statement(tokens: Sequence[Token], text: str, place: str, *, is_alone: bool) -> None:
+def _refuse_session_statement(tokens: Sequence[Token], text: str, location: str, *, is_alone: bool) -> None:
     """Raise InputError for a statement without an effect outside its own transaction or session.
 
     ``is_alone``: it is outside of the transactions that the file names.
@@ -154,14 +154,14 @@ def _refuse_session_statement(tokens: Sequence[Token], text: str, place: str, *,
     if is_alone and first in _TRANSACTION and (first != "start" or words[1:2] == ["transaction"]):
         problem = f"`{shown}` has no effect: each statement is a separate transaction"
         hint = "write `-- transaction: NAME` above the statements of a transaction, and run the file with `--mix`"
-        raise InputError(place, problem, hint)
+        raise InputError(location, problem, hint)
     if first in _SESSION or (first == "create" and {"temp", "temporary"} & set(words[1:])):
         problem = f"`{shown}` has no effect: each statement has a separate session"
         hint = "give the database and its settings in the URL"
-        raise InputError(place, problem, hint)
+        raise InputError(location, problem, hint)
 
 
-def _refuse_psql_variable(tokens: Sequence[Token], place: str) -> None:
+def _refuse_psql_variable(tokens: Sequence[Token], location: str) -> None:
     """Raise InputError for psql's `:'name'` and `:"name"`, which PostgreSQL doesn't support."""
     brackets = 0
     for colon, quoted in pairwise(tokens):
@@ -171,7 +171,7 @@ def _refuse_psql_variable(tokens: Sequence[Token], place: str) -> None:
         if is_glued and quoted.kind in (Kind.STRING, Kind.NAME) and brackets == 0:
             name = quoted.text[1:-1]
             hint = f"write `:{name}`" if quoted.kind is Kind.STRING and name.isidentifier() else "write the value"
-            raise InputError(place, f"`:{quoted.text}` is a variable of psql, not SQL", hint)
+            raise InputError(location, f"`:{quoted.text}` is a variable of psql, not SQL", hint)
 
 
 def _is_operator(mark: Token, tokens: Sequence[Token]) -> bool:
@@ -195,7 +195,7 @@ def _is_set_here(variable: Token, tokens: Sequence[Token]) -> bool:
 def queries_experiment(
     queries: Sequence[Query],
     given: Mapping[str, str],
-    place: str,
+    location: str,
     engine: str = ANY,
     *,
     keeps_data: bool = False,
@@ -205,14 +205,14 @@ def queries_experiment(
     ``given``: values of parameters, which override those of the file. ``engine``: the engine the statements are written
     for, or ``any`` to translate them. ``keeps_data``: see :func:`experiment_of_levels`. Raises InputError.
     """
-    levels = statement_levels(queries, given, place)
+    levels = statement_levels(queries, given, location)
     has_mix = any(query.block is not None or query.weight != 1 for query in queries)
     hint = " `dbdyno run --mix` measures the file as one workload." if has_mix else ""
     weights = {query.name: query.weight for query in queries} if has_mix else {}
     head = {
         "name": "queries",
-        "title": f"Statements of {Path(place).name}",
-        "question": f"What does each statement of {Path(place).name} take?{hint}",
+        "title": f"Statements of {Path(location).name}",
+        "question": f"What does each statement of {Path(location).name} take?{hint}",
         # The statements are given (load); the user chooses the system.
         "report": {
             "roles": {QUERY_FACTOR: "load"},
@@ -221,13 +221,13 @@ def queries_experiment(
             **({"weights": weights} if weights else {}),
         },
     }
-    return experiment_of_levels(head, levels, place, engine, keeps_data=keeps_data)
+    return experiment_of_levels(head, levels, location, engine, keeps_data=keeps_data)
 
 
 def experiment_of_levels(
     head: Mapping[str, Any],
     levels: Mapping[str, Mapping[str, Any]],
-    place: str,
+    location: str,
     engine: str,
     *,
     keeps_data: bool = False,
@@ -255,32 +255,32 @@ def experiment_of_levels(
         "measure": {"label": "executions", "estimates": True},
         "transactions": [{"name": "statement", "steps": f"${{{QUERY_FACTOR}.steps}}"}],
     }
-    return make_experiment(parse(tomli_w.dumps(data), place, Path()))
+    return make_experiment(parse(tomli_w.dumps(data), location, Path()))
 
 
-def statement_levels(queries: Sequence[Query], given: Mapping[str, str], place: str) -> dict[str, dict[str, Any]]:
+def statement_levels(queries: Sequence[Query], given: Mapping[str, str], location: str) -> dict[str, dict[str, Any]]:
     """Return the statements with generators for their parameters, by name; see :func:`queries_experiment`."""
-    check_parameters(queries, given, place)
+    check_parameters(queries, given, location)
     return {
         query.name: {
             "sql": query.sql,
-            **_drawn({name: generator_of(query, name, given, place) for name in query.parameters}, query.parameters),
+            **_drawn({name: generator_of(query, name, given, location) for name in query.parameters}, query.parameters),
         }
         for query in queries
     }
 
 
-def generator_of(query: Query, name: str, given: Mapping[str, str], place: str) -> Generator:
+def generator_of(query: Query, name: str, given: Mapping[str, str], location: str) -> Generator:
     """Return the generator of a parameter's values. Raises InputError if it has none, or they are invalid."""
     words = given.get(name, query.values.get(name))
-    where = f"{place}, line {query.line}: {query.name}"
+    where = f"{location}, line {query.line}: {query.name}"
     if words is None:
         hint = f"write `-- :{name} = 1..1000` above it, or give `--set {name}=1..1000`; other forms: {HINT[6:]}"
         raise InputError(where, f":{name} has no values", hint)
     return read_values(words, f"{where}: :{name}")
 
 
-def check_parameters(queries: Sequence[Query], given: Mapping[str, str], place: str) -> None:
+def check_parameters(queries: Sequence[Query], given: Mapping[str, str], location: str) -> None:
     """Raise InputError for values of a parameter that no statement has."""
     unused = sorted(set(given) - {name for query in queries for name in query.parameters})
     if unused:
@@ -292,7 +292,7 @@ def check_parameters(queries: Sequence[Query], given: Mapping[str, str], place: 
     }
     if named:
         problem = f"no statement has a parameter :{min(named)}, for which the file gives values"
-        raise InputError(place, problem, "remove the comment, or write the parameter into a statement")
+        raise InputError(location, problem, "remove the comment, or write the parameter into a statement")
 
 
 def _drawn(generators: Mapping[str, Generator], parameters: Sequence[str]) -> dict[str, Any]:

@@ -37,7 +37,7 @@ def read_settings(experiment: Experiment, definition: Definition, cell: Cell) ->
     named = system.host is not None
     try:
         return engine.read_settings(
-            merged, system.name if engine.is_server else f"{experiment.place}: system.{engine.name}", named=named
+            merged, system.name if engine.is_server else f"{experiment.location}: system.{engine.name}", named=named
         )
     except InputError:
         # Report an error in the URL with the URL as its place.

@@ -36,11 +36,11 @@ def with_samples(experiment: Experiment, sample: Callable[[Column], Sequence[Any
     for name in names:
         read = None if "${" in name else read_column(name)
         if read is None:
-            raise InputError(experiment.place, f"`{name}` is not a column of a table", _HINT)
+            raise InputError(experiment.location, f"`{name}` is not a column of a table", _HINT)
         drawn[name] = list(sample(Column(*read)))
     table = tomli_w.dumps({"samples": escape(drawn)})
     text = f"{experiment.text.rstrip()}\n\n# Values that dbdyno has drawn from the columns before the run.\n{table}"
-    return make_experiment(parse(text, experiment.place, experiment.folder))
+    return make_experiment(parse(text, experiment.location, experiment.folder))
 
 
 def _columns(part: Any) -> Iterator[str]:

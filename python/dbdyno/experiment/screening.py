@@ -36,8 +36,8 @@ def screened(cells: Sequence[ResolvedCell], levels: Sequence[Sequence[str]], bas
         chosen.append(base)
         kept[base] = None
         kept.update(dict.fromkeys(each for each in by_key if _distance(each, base) == 1))
-    for place, names in enumerate(levels):
-        for pair in _missing(list(by_key), kept, place, names):
+    for position, names in enumerate(levels):
+        for pair in _missing(list(by_key), kept, position, names):
             kept.update(dict.fromkeys(pair))
     return [cell for key, cell in by_key.items() if key in kept]
 
@@ -61,17 +61,17 @@ def _farthest(keys: Sequence[_Key], chosen: Sequence[_Key]) -> _Key:
 
 
 def _missing(
-    keys: Sequence[_Key], kept: dict[_Key, None], place: int, names: Sequence[str]
+    keys: Sequence[_Key], kept: dict[_Key, None], position: int, names: Sequence[str]
 ) -> Iterator[tuple[_Key, _Key]]:
     """Yield a pair of cells for each level of a factor that no pair in ``kept`` compares with the first level."""
-    there = {key[place] for key in keys}
+    there = {key[position] for key in keys}
     levels = [name for name in names if name in there]
     first = levels[0]
     for level in levels[1:]:
         pairs = [
             (with_first, key)
             for key in keys
-            if key[place] == level and (with_first := (*key[:place], first, *key[place + 1 :])) in set(keys)
+            if key[position] == level and (with_first := (*key[:position], first, *key[position + 1 :])) in set(keys)
         ]
         if pairs and not any(a in kept and b in kept for a, b in pairs):
             yield pairs[0]

@@ -98,34 +98,34 @@ def read_sql_file(path: str) -> str:
         raise InputError(f"{path}, line {content.count(10, 0, at) + 1}", problem, hint) from None
     if "\0" in text:
         hint = "remove it, or save the file as UTF-8"
-        place = f"{path}, line {_line(text, text.index(chr(0)))}"
-        raise InputError(place, "the file contains a NUL character", hint)
+        location = f"{path}, line {_line(text, text.index(chr(0)))}"
+        raise InputError(location, "the file contains a NUL character", hint)
     return text
 
 
-def split_statements(text: str, place: str, engine: str) -> Iterator[Statement]:
+def split_statements(text: str, location: str, engine: str) -> Iterator[Statement]:
     """Split a file into statements with the lexical rules of an engine. Statements are not changed.
 
     White space and line comments before a statement are not part of it, nor is the semicolon after it. A comment
     ``-- name: NAME`` names the statement; ``-- :parameter = VALUES`` applies to all following ones.
     ``-- transaction: NAME`` begins a transaction, which ends at the next such comment, at ``-- end`` or with the file.
-    ``-- weight: NUMBER`` and ``-- think: TIME`` apply to the next statement or transaction. ``place``: the file, for
+    ``-- weight: NUMBER`` and ``-- think: TIME`` apply to the next statement or transaction. ``location``: the file, for
     errors. Raises InputError for an unclosed string or comment, a client command, and a misplaced or wrong directive.
     """
-    yield from _Splitter(text, place, engine).statements()
+    yield from _Splitter(text, location, engine).statements()
 
 
 class _Splitter:
     """Collects the tokens of one statement after the other."""
 
-    def __init__(self, text: str, place: str, engine: str) -> None:
+    def __init__(self, text: str, location: str, engine: str) -> None:
         self._text = text
-        self._place = place
+        self._location = location
         self._syntax = known_engine(engine).syntax
         self._delimiter = ";"
         self._tokens: list[Token] = []
         self._values: dict[str, str] = {}
-        self._flow = _Flow(place)
+        self._flow = _Flow(location)
 
     def statements(self) -> Iterator[Statement]:
         at: int | None = 0
@@ -250,14 +250,14 @@ class _Splitter:
             raise InputError(self._at(found.start), problem, "end the statement with `;` instead")
 
     def _at(self, index: int) -> str:
-        return f"{self._place}, line {_line(self._text, index)}"
+        return f"{self._location}, line {_line(self._text, index)}"
 
 
 class _Flow:
     """Assigns statements to transactions, with their weights and pauses."""
 
-    def __init__(self, place: str) -> None:
-        self._place = place
+    def __init__(self, location: str) -> None:
+        self._location = location
         self._statements: list[Statement] = []
         self._names: dict[str, int] = {}
         self._block: Block | None = None
@@ -342,7 +342,7 @@ class _Flow:
             raise self._wrong(self._weight[1], problem, "write it directly above one")
 
     def _wrong(self, line: int, problem: str, hint: str) -> InputError:
-        return InputError(f"{self._place}, line {line}", problem, hint)
+        return InputError(f"{self._location}, line {line}", problem, hint)
 
 
 def _is_before_statement(token: Token) -> bool:

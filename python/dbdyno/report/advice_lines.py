@@ -26,8 +26,8 @@ def advice_lines(rows: Sequence[Advice], width: int, priced: int = _PRICED) -> I
         start = f"{advice.change:<{change}}  {advice.effect:<{effect}}"
         line = f"{start}  {advice.price}".rstrip()
         lines = [line] if len(line) + _ACTION <= width else list(_folded(start, advice.price, width - _ACTION))
-        for place, text in enumerate(lines):
-            action = f"  {advice.action:<5}  " if place == 0 else " " * _ACTION
+        for position, text in enumerate(lines):
+            action = f"  {advice.action:<5}  " if position == 0 else " " * _ACTION
             yield Text.assemble((action, _ACTIONS[advice.action]), text)
 
 

@@ -217,7 +217,7 @@ def ordered(document: Document) -> list[Configuration]:
 
 
 def _unique(each: Sequence[Configuration]) -> list[Configuration]:
-    return [one for place, one in enumerate(each) if one not in each[:place]]
+    return [one for position, one in enumerate(each) if one not in each[:position]]
 
 
 def _factor(configuration: Configuration, first: bool) -> float:

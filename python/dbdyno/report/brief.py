@@ -62,16 +62,16 @@ def brief_lines(document: Document, width: int, rest: str = "with --verbose") ->
     measured = time_measured(document)
     # Non-breaking spaces keep the time in one line.
     whole = f"{head}  {measured_line(document)}".replace(measured, measured.replace(" ", "\xa0"))
-    for place, wrapped_line in enumerate(wrapped(whole, width, "", "  ")):
+    for position, wrapped_line in enumerate(wrapped(whole, width, "", "  ")):
         line = Text(wrapped_line.plain.replace("\xa0", " "))
-        if place == 0:
+        if position == 0:
             line.stylize("bold", 0, len(document.experiment))
             line.stylize("dim", len(document.experiment), len(document.experiment) + 2 + len(document.id))
         yield line
     answer = [
         line
-        for place, sentence in enumerate(document.answer.text)
-        for line in wrapped(sentence, width, "bold" if place == 0 else "")
+        for position, sentence in enumerate(document.answer.text)
+        for line in wrapped(sentence, width, "bold" if position == 0 else "")
     ]
     answer += advice_lines(document.answer.advice, width)
     yield from answer

@@ -105,10 +105,10 @@ def _rooms(columns: Sequence[Column], width: int) -> list[int]:
     rooms = [column.least for column in columns]
     left = width - sum(rooms) - _GAP * (len(columns) - 1)
     # Serve columns in order of their missing width, so that the rest goes to columns that need more.
-    order = sorted(range(len(columns)), key=lambda place: columns[place].width - rooms[place])
-    for done, place in enumerate(order):
-        given = min(columns[place].width - rooms[place], max(left, 0) // (len(order) - done))
-        rooms[place] += given
+    order = sorted(range(len(columns)), key=lambda position: columns[position].width - rooms[position])
+    for done, position in enumerate(order):
+        given = min(columns[position].width - rooms[position], max(left, 0) // (len(order) - done))
+        rooms[position] += given
         left -= given
     return rooms
 

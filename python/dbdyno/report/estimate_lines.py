@@ -26,7 +26,7 @@ def estimate_lines(statement: CellStatement) -> list[str]:
         for estimate in statement.estimates
     ]
     heads = ("expected", "found")
-    wide = [max(len(head), *(len(row[place]) for row in figures)) for place, head in enumerate(heads)]
+    wide = [max(len(head), *(len(row[position]) for row in figures)) for position, head in enumerate(heads)]
     lines = [f"{heads[0]:>{wide[0]}}  {heads[1]:>{wide[1]}}  rows of"]
     first = min(estimate.depth for estimate in statement.estimates)
     for (expected, found), estimate in zip(figures, statement.estimates, strict=True):

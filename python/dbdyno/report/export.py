@@ -70,23 +70,23 @@ def check_writable(path: Path | str, option: str = "") -> None:
     target = Path(path)
     if is_output(target):
         return
-    place = f"{option} {target}".strip()
+    location = f"{option} {target}".strip()
     try:
         kind = None if _is_open_pipe(target) else special_kind(target)
     except OSError as error:
-        raise InputError(place, reason(error), "give a file in an existing, writable directory") from error
+        raise InputError(location, reason(error), "give a file in an existing, writable directory") from error
     if kind is not None:
         # Writing would replace the special file, or block until a pipe has a reader.
         also = "" if kind == "a directory" else ", a pipe that is being read, or `-` for the standard output"
-        raise InputError(place, f"is {kind}", f"give the name of a file{also}")
+        raise InputError(location, f"is {kind}", f"give the name of a file{also}")
     if target in _pipes:
         return
     if target.exists() and not os.access(target, os.W_OK):
-        raise InputError(place, "may not be written", "give another file")
+        raise InputError(location, "may not be written", "give another file")
     try:
         descriptor, probe = tempfile.mkstemp(dir=target.parent, prefix=".dbdyno-")
     except OSError as error:
-        raise InputError(place, reason(error), "give a file in an existing, writable directory") from error
+        raise InputError(location, reason(error), "give a file in an existing, writable directory") from error
     os.close(descriptor)
     Path(probe).unlink()
 
@@ -198,7 +198,7 @@ def markdown_text(document: Document) -> str:
     if document.question:
         parts.append(_plain(document.question))
     answer = [*document.answer.text, *map(advice_words, document.answer.advice)]
-    parts += [f"**{_plain(each)}**" if place == 0 else _plain(each) for place, each in enumerate(answer) if each]
+    parts += [f"**{_plain(each)}**" if position == 0 else _plain(each) for position, each in enumerate(answer) if each]
     # Warnings precede the numbers, so that readers who stop at the table have seen them.
     parts += [f"**{_plain(statement.text)}**" for statement in warnings(document)]
     parts.append(_markdown_table(document))

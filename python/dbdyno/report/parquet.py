@@ -43,12 +43,12 @@ def check_parquet(path: Path, option: str = "") -> None:
         for name in _FILES:
             check_writable(path / f"{name}{SUFFIX}", option)
     else:
-        place = f"{option} {path}".strip()
+        location = f"{option} {path}".strip()
         if path.exists():
             hint = f"give a directory, or a file whose name ends in `{SUFFIX}`"
-            raise InputError(place, "is a file of another kind", hint)
+            raise InputError(location, "is a file of another kind", hint)
         if not os.access(path.parent, os.W_OK | os.X_OK):
-            raise InputError(place, "the directory cannot be created", "choose a writable directory")
+            raise InputError(location, "the directory cannot be created", "choose a writable directory")
 
 
 def write_parquet(document: Document, path: Path) -> None:

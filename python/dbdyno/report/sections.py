@@ -136,8 +136,8 @@ def scalability_table(document: Document) -> CellTable | None:
     """Return the curve of each scalability model; None if no model was fitted."""
     rows = scalability_lines.rows(document)
     heads = [
-        Column(head, right=place > 0, style="number" * (place > 0))
-        for place, head in enumerate(scalability_lines.HEADS)
+        Column(head, right=position > 0, style="number" * (position > 0))
+        for position, head in enumerate(scalability_lines.HEADS)
     ]
     return CellTable(heads, rows) if rows else None
 

@@ -76,8 +76,8 @@ def details(document: Document, width: int) -> RenderableType:
     fixes = fix_table(document)
     if fixes.rows:
         columns = [
-            Column(head.head, [Text(row[place]) for row in fixes.rows], right=head.right, fold=not head.style)
-            for place, head in enumerate(fixes.columns)
+            Column(head.head, [Text(row[position]) for row in fixes.rows], right=head.right, fold=not head.style)
+            for position, head in enumerate(fixes.columns)
         ]
         parts += [Text(""), Text("Fixes", style="bold"), *tables(columns[:1], columns[1:], width)]
         for name, lines in fix_snippets(document):
@@ -137,7 +137,7 @@ def _named(head: str, heads: Sequence[str], rows: Sequence[NamedRow], note: str,
     names = [Column(head, [Text(row.name) for row in rows], right=False, fold=True)]
     if len({row.cell for row in rows}) > 1:
         names.insert(0, Column("cell", [Text(row.cell) for row in rows], right=False, fold=True))
-    figures = [Column(head, [Text(row.values[place]) for row in rows]) for place, head in enumerate(heads)]
+    figures = [Column(head, [Text(row.values[position]) for row in rows]) for position, head in enumerate(heads)]
     return [Text(""), *tables(names, figures, width), *([Text(note, style="dim")] if note else [])]
 
 

@@ -26,22 +26,22 @@ def sample_column(
     ``directory``: where trials work. Raises InputError if the column doesn't exist or the engine cannot return its
     values at once, and DbdynoError if the system is unavailable.
     """
-    place = f"@{column} of {table}"
+    location = f"@{column} of {table}"
     if not (_NAME.fullmatch(table) and _NAME.fullmatch(column)):
-        raise InputError(place, "this is not a column and a table", _HINT)
+        raise InputError(location, "this is not a column and a table", _HINT)
     engine = engine_of(system.engine)
     question = engine.sample(table, column, most)
     if question is None:
-        raise InputError(place, f"{engine.title} does not give values of a column", "give a range or a list")
+        raise InputError(location, f"{engine.title} does not give values of a column", "give a range or a list")
     with questions(system, directory) as answer_to:
         try:
             answer = answer_to(question)
         except SystemFailed as error:
-            raise InputError(f"{system.name}: {place}", str(error), _HINT) from error
+            raise InputError(f"{system.name}: {location}", str(error), _HINT) from error
     values: list[Any] = json.loads(answer) if answer else []
     drawn = [value for value in values if isinstance(value, int | float | str) and not isinstance(value, bool)]
     if not drawn:
-        raise InputError(place, "the column is empty", "name another column")
+        raise InputError(location, "the column is empty", "name another column")
     return drawn
 
 

@@ -10,7 +10,7 @@ from dbdyno.model.events.answers import Phase, Ready
 from dbdyno.model.events.reading import ReceivedEvent
 from dbdyno.model.events.trial import TrialResult
 from dbdyno.model.plan.worker_plan import TrialPlan
-from dbdyno.run.worker_places import Coordinated, Here, Place
+from dbdyno.run.worker_places import Coordinated, Here, WorkerHost
 from dbdyno.runtime.worker import WorkerFailed
 
 
@@ -22,15 +22,15 @@ class CoordinatedWorkers:
         plans: Sequence[TrialPlan],
         timeout_s: float | None,
         paddings: Sequence[int],
-        place: Place | None = None,
+        host: WorkerHost | None = None,
         patience_s: float | None = None,
     ) -> None:
         """Start the workers. ``paddings``: of their environments, see :class:`dbdyno.runtime.worker.Worker`.
 
-        ``place``: where they run, by default this machine. ``patience_s``: seconds that warm workers wait for late
+        ``host``: where they run, by default this machine. ``patience_s``: seconds that warm workers wait for late
         workers, which are then killed. Raises WorkerFailed if one cannot be started elsewhere.
         """
-        self._place: Place = Here() if place is None else place
+        self._host: WorkerHost = Here() if host is None else host
         self._workers: list[Coordinated] = []
         self._patience_s = patience_s
         self._interleaved = any(plan.task.interleaving is not None for plan in plans)
@@ -39,7 +39,7 @@ class CoordinatedWorkers:
         self.late: set[int] = set()
         try:
             for number, (plan, padding) in enumerate(zip(plans, paddings, strict=True)):
-                self._workers.append(self._place.worker(number, plan, timeout_s, padding))
+                self._workers.append(self._host.worker(number, plan, timeout_s, padding))
         except BaseException:
             self.kill()
             raise
@@ -125,7 +125,7 @@ class CoordinatedWorkers:
         self.late |= numbers
 
     def _start(self, numbers: set[int]) -> None:
-        for number, at in self._place.moments(numbers).items():
+        for number, at in self._host.moments(numbers).items():
             self._workers[number].send(json.dumps({"start_ns": at}))
 
 

@@ -107,19 +107,19 @@ def _check_no_build(build: str | None, what: str) -> None:
 
 @contextmanager
 def _checked_out(reference: str) -> Iterator[Checkout]:
-    place = f"--against {reference}"
+    location = f"--against {reference}"
     known = "give a commit of the repository here, a URL such as `sqlite:?source=old`, or an experiment's file"
     if shutil.which("git") is None:
-        raise InputError(place, "git is not installed, which a commit needs", known)
+        raise InputError(location, "git is not installed, which a commit needs", known)
     top = _git(Path.cwd(), "rev-parse", "--show-toplevel")
     if top.returncode != 0:
         raise InputError(
-            place, "this is neither a URL nor a file, and the current directory is not in a repository", known
+            location, "this is neither a URL nor a file, and the current directory is not in a repository", known
         )
     root = Path(top.stdout.removesuffix("\n")).resolve()
     commit = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{reference}^{{commit}}")
     if commit.returncode != 0:
-        raise InputError(place, "the repository has no such commit", known)
+        raise InputError(location, "the repository has no such commit", known)
     with closing(Workspace()) as workspace:
         tree = workspace.path / "tree"
         _check_out(root, commit.stdout.strip(), tree, reference)
@@ -208,8 +208,12 @@ def _experiment_at(
     experiment: Experiment, checkout: Checkout, read: Callable[[str], Experiment]
 ) -> tuple[Experiment, bool]:
     """Return the experiment of a commit, and whether the commit has it. Built-in experiments are always the same."""
-    own = checkout.path_in_checkout(experiment.place) if experiment.place.lower().endswith(_FILES) else experiment.place
-    if own is None or own == experiment.place:
+    own = (
+        checkout.path_in_checkout(experiment.location)
+        if experiment.location.lower().endswith(_FILES)
+        else experiment.location
+    )
+    if own is None or own == experiment.location:
         return experiment, True
     return (read(own), True) if Path(own).is_file() else (experiment, False)
 
@@ -218,7 +222,7 @@ def on_side(cells: Cells, side: str, experiment: Experiment) -> Cells:
     """Return the cells of one side of a gate, with a factor that names the side. Raises InputError."""
     if SIDE in experiment.factors:
         raise InputError(
-            experiment.place, f"a gate calls a factor `{SIDE}` itself", "give the experiment's another name"
+            experiment.location, f"a gate calls a factor `{SIDE}` itself", "give the experiment's another name"
         )
     return replace(cells, cells=tuple(_on_side(cell, side) for cell in cells.cells))
 

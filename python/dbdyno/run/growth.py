@@ -63,17 +63,17 @@ def check_growth(compiled: Sequence[CompiledCell], growth: Growth, *, slice_s: f
         problem = "instructions are counted on fresh data, which a table that has grown is not"
         raise InputError("--instructions", problem, "leave it out")
     for cell in compiled:
-        place, definition = f"{cell.cell.id}: growth", cell.definition
+        location, definition = f"{cell.cell.id}: growth", cell.definition
         table = definition.tables.get(growth.table)
         if engine_of(cell.cell.system.engine).runs_programs or table is None:
-            raise InputError(place, f"there is no table `{growth.table}`", "name a table of the experiment")
+            raise InputError(location, f"there is no table `{growth.table}`", "name a table of the experiment")
         size = cell.cell.levels[growth.factor].value
         if table.rows != size or table.parts or table.file is not None:
             problem = f"`{growth.table}` does not have as many rows as `{growth.factor}` says"
             hint = f'write `rows = "${{{growth.factor}}}"`, and neither `parts` nor `file`'
-            raise InputError(place, problem, hint)
+            raise InputError(location, problem, hint)
         if definition.load.clients_as == "processes":
-            raise InputError(place, "its clients are processes of their own", 'write `clients_as = "threads"`')
+            raise InputError(location, "its clients are processes of their own", 'write `clients_as = "threads"`')
     Series.all_of(compiled, growth)
 
 
@@ -121,7 +121,7 @@ def grow(
         yield from _Grown(by_id[first.id], growth, block, position, plan, interrupted).records(provisioners, watcher)
 
 
-class _Place(NamedTuple):
+class _TrialPosition(NamedTuple):
     """A trial of a series, identified by the numbers of its size and its window."""
 
     step: int
@@ -163,9 +163,9 @@ class _Grown:
                 trial.failed(error)
                 yield trial.record(self.interrupted)
 
-    def _todo(self) -> list[_Place]:
+    def _todo(self) -> list[_TrialPosition]:
         return [
-            _Place(step, window)
+            _TrialPosition(step, window)
             for step, cell in enumerate(self.series.cells)
             for window in range(self.growth.windows)
             if (cell.cell.id, self.block + window) not in self.plan.done
@@ -176,7 +176,14 @@ class _Grown:
         return Trial(self.series.cells[step], self.block + window, position, self.plan)
 
     def _at_size(
-        self, step: int, state: _State, system: Ready, limiting: Limiting, *, watcher: Watcher, todo: list[_Place]
+        self,
+        step: int,
+        state: _State,
+        system: Ready,
+        limiting: Limiting,
+        *,
+        watcher: Watcher,
+        todo: list[_TrialPosition],
     ) -> Iterator[TrialRecord]:
         """Fill the table to a size and measure its windows in ``todo``, removing each when it is done."""
         compiled = self.series.cells[step]
@@ -187,7 +194,7 @@ class _Grown:
         for window in range(self.growth.windows):
             if self.interrupted:
                 return
-            if _Place(step, window) not in todo:
+            if _TrialPosition(step, window) not in todo:
                 continue
             watcher.trials(self.block + window, [compiled.cell])
             trial = self._trial(step, window)
@@ -214,7 +221,7 @@ class _Grown:
             if window == self.growth.windows - 1 and well and not self.interrupted:
                 limiting.end()
                 trial.around |= inspect_data(compiled, system.target, self.interrupted, limiting)
-            todo.remove(_Place(step, window))
+            todo.remove(_TrialPosition(step, window))
             yield trial.record(self.interrupted)
             if trial.kind == "server" and trial.error is not None:
                 raise SystemFailed(trial.error)

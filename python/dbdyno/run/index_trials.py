@@ -228,9 +228,9 @@ class _SystemTrials:
                     statement.sql, engine, dict(self._catalog), plan=plan, limit=_CANDIDATES_PER_STATEMENT, known=known
                 )
         groups: dict[tuple[str, ...], list[Index]] = {}
-        for place in range(_CANDIDATES_PER_STATEMENT):
+        for position in range(_CANDIDATES_PER_STATEMENT):
             for statement in ranked:
-                for index in statement.candidates[place : place + 1]:
+                for index in statement.candidates[position : position + 1]:
                     group = [one for one in statement.candidates if one.together] if index.together else [index]
                     groups.setdefault(tuple(one.name for one in group), group)
         return list(groups.values())
@@ -287,24 +287,24 @@ class _SystemTrials:
             return None
         found = []
         for indexes, each in zip(candidates, gains, strict=True):
-            for place, statement in enumerate(self._statements):
-                times = None if each is None else each[place]
+            for position, statement in enumerate(self._statements):
+                times = None if each is None else each[position]
                 unknown = each is None and any(one in statement.candidates for one in indexes)
                 if unknown or (times is not None and times > MIN_GAIN):
                     sql = [index.sql for index in indexes]
                     keys = _definitions(indexes)
-                    found.append((place, EstimatedIndex(statement=statement.name, keys=keys, sql=sql, times=times)))
+                    found.append((position, EstimatedIndex(statement=statement.name, keys=keys, sql=sql, times=times)))
         return [
             estimated_index for _, estimated_index in sorted(found, key=lambda pair: (pair[0], -(pair[1].times or 0.0)))
         ]
 
     def _try_each(self, lab: _Copies, candidates: Sequence[Sequence[Index]], result: Indexes) -> None:
-        for place, indexes in enumerate(candidates):
+        for position, indexes in enumerate(candidates):
             if self._is_time_spent:
-                result.untried = [_definitions(candidate) for candidate in candidates[place:]]
+                result.untried = [_definitions(candidate) for candidate in candidates[position:]]
                 break
             # Half of what is left for each candidate, since several statements may use it.
-            self._share_s = self._left_s / (len(candidates) - place) / 2
+            self._share_s = self._left_s / (len(candidates) - position) / 2
             result.tried.append(self._try_one(lab, indexes))
         self._share_s = 0.0
 
@@ -582,9 +582,9 @@ class _Copies:
         # The first pair fills the caches.
         for number in range(_WRITE_PAIRS + 1):
             seconds = [self._run(side, script.statements) for side in (0, 1)]
-            for operation, place in script.timed.items():
+            for operation, position in script.timed.items():
                 if number:
-                    pairs[operation].append([each[place] * 1e3 for each in seconds])
+                    pairs[operation].append([each[position] * 1e3 for each in seconds])
         found = []
         for operation, measured in pairs.items():
             ratio = speedup([[b, a] for a, b in measured])

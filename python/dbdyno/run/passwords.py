@@ -23,12 +23,12 @@ def with_passwords(
     ``had``: names of the systems that need a password. Raises InputError for a given system that the run doesn't have,
     and for a missing password.
     """
-    again = {_place(system): system.password for system in given}
-    strange = next((system for system in given if _place(system) not in map(_place, systems)), None)
+    again = {_address(system): system.password for system in given}
+    strange = next((system for system in given if _address(system) not in map(_address, systems)), None)
     if strange is not None:
         problem = "the run that goes on is not of this system"
         raise InputError(f"--system {strange.name}", problem, "its systems: " + ", ".join(_names(systems)))
-    found = tuple(replace(system, password=again.get(_place(system))) for system in systems)
+    found = tuple(replace(system, password=again.get(_address(system))) for system in systems)
     without = next((system for system in found if system.name in had and password_of(system) is None), None)
     if without is not None:
         raise InputError("--resume", f"the password of {without.name} is not stored", _hint(without))
@@ -43,7 +43,7 @@ def check_stored(systems: Iterable[SystemSpec]) -> None:
         raise InputError("--resume", problem, "give it by `--system`, or in the engine's variable, and start a new run")
 
 
-def _place(system: SystemSpec) -> tuple[str | int | None, ...]:
+def _address(system: SystemSpec) -> tuple[str | int | None, ...]:
     return system.engine, system.user, system.host, system.port, system.database
 
 

@@ -259,7 +259,7 @@ def time_ratio(a: CompiledCell, b: CompiledCell, provisioners: Provisioners, see
     plan = Plan("", shorter, _ROUNDS, seed, slice_s=USUAL_SLICE_S if interleaved else None)
     found: tuple[dict[int, float], dict[int, float]] = ({}, {})
     for block in range(_ROUNDS):
-        trials = [Trial(cell, block, place, plan) for place, cell in enumerate(shorter)]
+        trials = [Trial(cell, block, position, plan) for position, cell in enumerate(shorter)]
         in_order = trials if block % 2 == 0 else trials[::-1]
         for group in [in_order] if interleaved else [[each] for each in in_order]:
             for _ in measure(group, provisioners, Watcher(), provisioners.interrupted):

@@ -10,7 +10,7 @@ from dbdyno.model.events.trial import Interval, TrialResult
 from dbdyno.model.plan.tasks import Part, without_analysis
 from dbdyno.model.plan.worker_plan import TrialPlan
 from dbdyno.run.coordinated_workers import CoordinatedWorkers
-from dbdyno.run.worker_places import Place
+from dbdyno.run.worker_places import WorkerHost
 from dbdyno.runtime.worker import WorkerFailed
 
 
@@ -24,10 +24,10 @@ class Processes:
         *,
         timeout_s: float | None = None,
         padding: int = 0,
-        place: Place | None = None,
+        host: WorkerHost | None = None,
         tell: Callable[[int, Interval], None] | None = None,
     ) -> None:
-        """Start workers, each for a part of the plan's clients (``sizes``), at a ``place``, by default this machine.
+        """Start workers, each for a part of the plan's clients (``sizes``), at a ``host``, by default this machine.
 
         ``tell``: is called with each worker's number and intervals. Raises WorkerFailed if a worker cannot be started
         elsewhere.
@@ -35,7 +35,7 @@ class Processes:
         plans = parts(plan, sizes)
         self._number = len(plans)
         self._tell = tell
-        self._coordinated = CoordinatedWorkers(plans, timeout_s, [padding] * len(plans), place)
+        self._coordinated = CoordinatedWorkers(plans, timeout_s, [padding] * len(plans), host)
         #: Results and intervals of each worker, unchanged.
         self.outputs: list[dict[str, Any]] = [{"result": None, "intervals": []} for _ in plans]
 

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from dbdyno.base.paths import cache_directory
 from dbdyno.engines import engine_of
-from dbdyno.engines.provisioner import Place, Provisioner, Ready
+from dbdyno.engines.provisioner import Provisioner, ProvisioningContext, Ready
 from dbdyno.model.plan.cell import CompiledCell
 from dbdyno.runtime.workspace.interruption import Interruption
 from dbdyno.runtime.workspace.templates import remove_unfinished
@@ -30,7 +30,7 @@ class Provisioners:
         self.workspace = Workspace(directory)
         remove_unfinished(cache_directory("templates"))
         self.interrupted = Interruption()
-        self._place = Place(self.workspace, self.interrupted, allow_writes)
+        self._context = ProvisioningContext(self.workspace, self.interrupted, allow_writes)
         self._of: dict[str, Provisioner] = {}
 
     def __enter__(self) -> Self:
@@ -47,7 +47,7 @@ class Provisioners:
         # Settings differ between cells that share a server.
         key = f"{system.engine} {system.host} {system.port} {system.user} {system.database}"
         if key not in self._of:
-            self._of[key] = engine_of(system.engine).provisioner(system, self._place)
+            self._of[key] = engine_of(system.engine).provisioner(system, self._context)
         return self._of[key]
 
     @property

@@ -73,7 +73,7 @@ def search_estimate(slo: Slo, count: int) -> str:
 
 def configurations(experiment: Experiment, cells: Sequence[ResolvedCell]) -> list[ResolvedCell]:
     """Return one cell per configuration; cells that differ only in arrivals count as one. Raises InputError."""
-    place = experiment.place
+    place = experiment.location
     if OFFERED in experiment.factors:
         raise InputError(place, f"the search calls a factor `{OFFERED}` itself", "rename the experiment's factor")
     if experiment.head.growth is not None:
@@ -169,14 +169,14 @@ class Searcher:
     def measure(self) -> None:
         """Search for each configuration's highest rate within its share of the budget. Raises DbdynoError."""
         ends = self._plan.began + (1 - _AFTERWARDS) * self._slo.seconds(len(self._searched))
-        for place, cell in enumerate(self._searched):
+        for position, cell in enumerate(self._searched):
             if self._interrupted:
                 return
             now = time.monotonic()
-            if place and now >= ends:
+            if position and now >= ends:
                 self._shown.says(f"{cell.id}: not measured, since the budget is over")
                 continue
-            until = now + max(ends - now, 0.0) / (len(self._searched) - place)
+            until = now + max(ends - now, 0.0) / (len(self._searched) - position)
             with ExitStack() as stack:
                 kept = None
                 if engine_of(cell.system.engine).is_server:
@@ -224,9 +224,9 @@ class _ConfigurationSearch:
     def search(self, until: float) -> None:
         """Measure windows until the search is decided or the time is over. ``until``: monotonic time in seconds."""
         budget_s = max(until - time.monotonic(), 1.0)
-        place = self._searcher._searched.index(self._cell)
+        position = self._searcher._searched.index(self._cell)
         pilot = closed_loop(self._searcher._experiment, self._cell, self._slo, budget_s)
-        self._searcher.keep(pilot, place)
+        self._searcher.keep(pilot, position)
         record = self._searcher.trial(pilot, 0, self._kept)
         capacity = _rate_of(record)
         if self._searcher._interrupted:
@@ -246,10 +246,10 @@ class _ConfigurationSearch:
             if probe is None:
                 return
             began = time.monotonic()
-            self._measure(search, probe, window_s, warmup_s, place)
+            self._measure(search, probe, window_s, warmup_s, position)
             spent.append(time.monotonic() - began)
 
-    def _measure(self, search: Search, probe: Probe, window_s: float, warmup_s: float, place: int) -> None:
+    def _measure(self, search: Search, probe: Probe, window_s: float, warmup_s: float, position: int) -> None:
         compiled = self._made.get(probe.rate)
         if compiled is None:
             compiled = offered(self._searcher._experiment, self._cell, probe.rate, window_s, warmup_s)
@@ -261,7 +261,7 @@ class _ConfigurationSearch:
         if not probe.confirms:
             approach = approach | {name: block + 1}
         if not block or not probe.confirms:
-            self._searcher.keep(compiled, place, approach=approach, window_s=window_s)
+            self._searcher.keep(compiled, position, approach=approach, window_s=window_s)
         record = self._searcher.trial(compiled, block, self._kept)
         if record.status == "interrupted":
             return

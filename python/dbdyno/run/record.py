@@ -42,7 +42,7 @@ def new_record(
         command=request.command,
         options=options.stored()
         | {
-            "place": request.experiment.place,
+            "place": request.experiment.location,
             "folder": str(request.experiment.folder),
             "with_password": named_with_password(systems),
             "process": this_process(),

@@ -160,22 +160,22 @@ def check_capacity(compiled: CompiledCell) -> None:
     engine, load = engine_of(compiled.cell.system.engine), compiled.definition.load
     if engine.runs_programs:
         return
-    place = (
+    location = (
         compiled.cell.system.name if compiled.cell.id == SINGLE else f"{compiled.cell.system.name} {compiled.cell.id}"
     )
     if load.clients_as == "processes":
-        check_pipes(load.clients, place)
+        check_pipes(load.clients, location)
         return
     if engine.in_worker:
-        check_threads(load.clients, place)
-    check_open_files(load.clients, engine.files_per_client, place)
+        check_threads(load.clients, location)
+    check_open_files(load.clients, engine.files_per_client, location)
 
 
 def _of_why(request: Request, why: Why, cells: Cells) -> Prepared:
     """Check the cells of a `dbdyno why`. Raises InputError."""
     cell = next((cell for cell in cells.cells if cell.id == why.cell), None)
     if cell is None:
-        raise InputError(request.experiment.place, f"the cell `{why.cell}` doesn't exist any more", "start it again")
+        raise InputError(request.experiment.location, f"the cell `{why.cell}` doesn't exist any more", "start it again")
     compiled = why_cells(request.experiment, cell, why)
     made = Cells(tuple(compiled_cell.cell for compiled_cell in compiled))
     rounds = request.options.rounds if request.options.rounds is not None else "auto"

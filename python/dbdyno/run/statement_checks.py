@@ -91,9 +91,9 @@ def check_programs(cells: Iterable[CompiledCell]) -> None:
             continue
         program = cell.command[0]
         # The kernel resolves a path from the working directory, and a name by PATH.
-        place = str(Path(system.folder or ".").absolute() / program) if "/" in program else program
-        if shutil.which(place) is None:
-            exists = Path(place).exists() if "/" in program else False
+        location = str(Path(system.folder or ".").absolute() / program) if "/" in program else program
+        if shutil.which(location) is None:
+            exists = Path(location).exists() if "/" in program else False
             problem = "it cannot be executed" if exists else "no such file or directory"
             hint = f"`chmod +x {program}` makes it a program" if exists else "build it, or give its path"
             raise InputError(system.name, f"{program} cannot be started: {problem}", hint)

@@ -211,7 +211,7 @@ def run_trial(trial: Trial, watcher: Watcher, interrupted: Interruption) -> None
     under = bound_to(trial.load)
     sizes = [1] * request.task.clients
     processes = (
-        Processes(request, sizes, timeout_s=longest, padding=trial.padding, place=Here(lambda _: under))
+        Processes(request, sizes, timeout_s=longest, padding=trial.padding, host=Here(lambda _: under))
         if apart
         else None
     )
@@ -240,7 +240,7 @@ def _run_on(machines: LoadMachines, trial: Trial, watcher: Watcher, interrupted:
             sizes,
             timeout_s=longest_s(trial.task, trial.plan.left_s),
             padding=trial.padding,
-            place=machines,
+            host=machines,
             tell=lambda number, interval: watcher.machine(number, len(sizes), interval),
         )
     except WorkerFailed as error:

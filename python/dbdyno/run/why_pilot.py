@@ -125,15 +125,15 @@ def _untested(tried: CandidateChanges) -> CandidateChanges:
 
 def _check(experiment: Experiment, cell: ResolvedCell) -> None:
     """Raise InputError for a cell that cannot be changed."""
-    load, place = cell.definition.load, f"{experiment.place}: {cell.id}"
+    load, location = cell.definition.load, f"{experiment.location}: {cell.id}"
     if engine_of(cell.system.engine).runs_programs:
         raise InputError(
-            place, "dbdyno can't change what your program waits for", "give a system with a driver of dbdyno"
+            location, "dbdyno can't change what your program waits for", "give a system with a driver of dbdyno"
         )
     if experiment.head.growth is not None:
-        raise InputError(place, "its table grows from trial to trial", "ask about an experiment of one size")
+        raise InputError(location, "its table grows from trial to trial", "ask about an experiment of one size")
     if load.clients_as == "processes":
-        raise InputError(place, "its clients are processes of their own", 'write `clients_as = "threads"`')
+        raise InputError(location, "its clients are processes of their own", 'write `clients_as = "threads"`')
 
 
 def _planted() -> Mapping[str, Any]:

@@ -31,7 +31,7 @@ class Coordinated(Protocol):
         """Kill it."""
 
 
-class Place(Protocol):
+class WorkerHost(Protocol):
     """A place where workers run."""
 
     def worker(self, number: int, plan: WorkerPlan[Any], timeout_s: float | None, padding: int) -> Coordinated:

@@ -28,28 +28,28 @@ def check_address_space() -> None:
         raise SystemFailed(f"{problem}; dbdyno needs {needed // _MEGABYTE} MB here: `ulimit -v unlimited`")
 
 
-def check_threads(clients: int, place: str) -> None:
+def check_threads(clients: int, location: str) -> None:
     """Raise InputError if there are too many clients for the threads of one worker."""
     if clients > MAX_THREADS:
         problem = f"{clients:,} clients of an embedded engine need as many threads"
-        raise InputError(place, problem, f"use at most {MAX_THREADS:,} clients")
+        raise InputError(location, problem, f"use at most {MAX_THREADS:,} clients")
 
 
-def check_open_files(clients: int, each: int, place: str) -> None:
+def check_open_files(clients: int, each: int, location: str) -> None:
     """Raise InputError if the limit on open files (``ulimit -n``) is too low for the clients of a worker.
 
     ``each``: files and connections per client. The hard limit counts, since a worker raises its soft limit. Raises
     SystemFailed if the limit is too low even for one client.
     """
-    _check_files(clients, each, resource.getrlimit(resource.RLIMIT_NOFILE)[1], place)
+    _check_files(clients, each, resource.getrlimit(resource.RLIMIT_NOFILE)[1], location)
 
 
-def check_pipes(workers: int, place: str) -> None:
+def check_pipes(workers: int, location: str) -> None:
     """Raise InputError if the limit on open files is too low for this process to run this number of workers at once."""
-    _check_files(workers, _PIPES, resource.getrlimit(resource.RLIMIT_NOFILE)[0], place)
+    _check_files(workers, _PIPES, resource.getrlimit(resource.RLIMIT_NOFILE)[0], location)
 
 
-def _check_files(clients: int, each: int, limit: int, place: str) -> None:
+def _check_files(clients: int, each: int, limit: int, location: str) -> None:
     needed = clients * each + _OTHER_FILES
     if limit == resource.RLIM_INFINITY or needed <= limit:
         return
@@ -59,4 +59,4 @@ def _check_files(clients: int, each: int, limit: int, place: str) -> None:
             f"the limit of {limit} open files is too low; dbdyno needs {needed} here: `ulimit -n {needed}`"
         )
     problem = f"{clients:,} clients need {needed:,} open files, and the limit is {limit:,}"
-    raise InputError(place, problem, f"use at most {possible:,} clients, or raise the limit: `ulimit -n {needed}`")
+    raise InputError(location, problem, f"use at most {possible:,} clients, or raise the limit: `ulimit -n {needed}`")

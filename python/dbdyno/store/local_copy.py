@@ -202,17 +202,17 @@ class LocalCopyStore(Store):
                 self._note_failure(error)
             return False
         if copied.outcome == "not copied":
-            self._error = StoreError(f"store {self.place}: could not copy run {run_id} to it: {copied.why}")
+            self._error = StoreError(f"store {self.location}: could not copy run {run_id} to it: {copied.why}")
             return False
         if self._error is not None:
-            self._report(f"store {self.place}: available again; all results of run {run_id} are stored")
+            self._report(f"store {self.location}: available again; all results of run {run_id} are stored")
             self._error = None
         return True
 
     def _unsent_run(self, run_id: str) -> UnsentRun:
         assert self._copy is not None  # noqa: S101 - only called if there is a local copy
-        copy = self._copy.place
-        command = shlex.join(["dbdyno", "store", "copy", copy, self.place])
+        copy = self._copy.location
+        command = shlex.join(["dbdyno", "store", "copy", copy, self.location])
         return UnsentRun(
             copy, StoreError(f"{self._error}\nRun {run_id} is stored in {copy}. To copy it later: {command}")
         )
@@ -221,7 +221,7 @@ class LocalCopyStore(Store):
         """Create a store file in a directory and copy the run to it. Raises DbdynoError."""
         copy = open_store(str(directory / f"{run_id}-{secrets.token_hex(2)}.db"))
         try:
-            copy.set_destination(self.place)
+            copy.set_destination(self.location)
             copy_run(self._store, copy, run_id)
         except BaseException:
             copy.close()
@@ -237,14 +237,14 @@ def _directory() -> Path:
 def _remove(store: Store) -> None:
     for end in ("", "-wal", "-shm"):
         with contextlib.suppress(OSError):
-            Path(store.place + end).unlink(missing_ok=True)
+            Path(store.location + end).unlink(missing_ok=True)
 
 
 def _send_unsent_runs(store: Store, report: Callable[[str], None]) -> None:
     """Send local copies of earlier runs that have ended or were killed, and remove them. Failures are ignored."""
     for path in sorted(_directory().glob("*.db")):
         with contextlib.suppress(DbdynoError), closing(open_store(str(path), make=False)) as copy:
-            runs = copy.runs() if copy.destination() == store.place else []
+            runs = copy.runs() if copy.destination() == store.location else []
             # The process of a running run sends it itself.
             if not runs or any(run.status == "running" for run in runs):
                 continue
@@ -253,5 +253,5 @@ def _send_unsent_runs(store: Store, report: Callable[[str], None]) -> None:
                 continue
             for copy_result in copied:
                 if copy_result.trials:
-                    report(f"store {store.place}: copied run {copy_result.run}, which was stored on this machine")
+                    report(f"store {store.location}: copied run {copy_result.run}, which was stored on this machine")
             _remove(copy)

@@ -45,8 +45,8 @@ def is_gone(process: Mapping[str, Any] | None) -> bool:
 
 def is_running(process: Mapping[str, Any]) -> bool:
     """Whether a process is running on this host and in this container. ``process``: from :func:`this_process`."""
-    place = (process.get("host"), process.get("boot"), process.get("namespace"))
-    return place == (platform.node(), _boot(), _namespace()) and not is_gone(process)
+    origin = (process.get("host"), process.get("boot"), process.get("namespace"))
+    return origin == (platform.node(), _boot(), _namespace()) and not is_gone(process)
 
 
 def _namespace() -> str | None:

@@ -63,7 +63,7 @@ def copy_run(source: Store, target: Store, run_id: str) -> CopyResult:
         with source.errors():
             found = reader.execute(select(RUNS).where(RUNS.c.id == run_id)).mappings().one_or_none()
             if found is None:
-                raise StoreError(f"store {source.place}: run {run_id} doesn't exist")
+                raise StoreError(f"store {source.location}: run {run_id} doesn't exist")
             run = _current_row(found)
         # Triggers delete the summary on every change, so it is written last.
         summary = run.pop("summary")

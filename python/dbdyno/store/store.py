@@ -62,9 +62,9 @@ def open_store(where: str | None = None, *, make: bool = True, write: bool | Non
 
 @dataclass(frozen=True, slots=True)
 class UnsentRun:
-    """A run that could not be stored. ``place``: the local copy. ``why``: the error, with a command to copy it."""
+    """A run that could not be stored. ``location``: the local copy. ``why``: the error, with a command to copy it."""
 
-    place: str
+    location: str
     why: StoreError
 
 
@@ -87,7 +87,7 @@ class Store:
         return is_file(self._url)
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """The path of the store, or its URL without the password."""
         return display_name(self._url)
 
@@ -120,7 +120,7 @@ class Store:
             except RowRefused:
                 continue
             return cast("str", values["id"])
-        raise StoreError(f"store {self.place}: found no unused id for a run; try again")
+        raise StoreError(f"store {self.location}: found no unused id for a run; try again")
 
     def set_baseline(self, name: str, run_id: str) -> None:
         """Store a run as the baseline ``name``, replacing a previous one."""
@@ -152,9 +152,9 @@ class Store:
             return None
         return known if isinstance(known, dict) else None
 
-    def set_destination(self, place: str) -> None:
+    def set_destination(self, location: str) -> None:
         """Record the store to which the run in this file is to be copied."""
-        self._put(_DESTINATION, place)
+        self._put(_DESTINATION, location)
 
     def destination(self) -> str | None:
         """Return the store to which the run in this file is to be copied; None for an ordinary store."""
@@ -172,7 +172,7 @@ class Store:
                 number = connection.execute(insert(TRIALS).values(values)).inserted_primary_key
                 connection.execute(_update_summarized(run_id).values(summary=None))
         except RowRefused as error:
-            raise StoreError(f"store {self.place}: run {run_id} doesn't exist") from error
+            raise StoreError(f"store {self.location}: run {run_id} doesn't exist") from error
         return int(number[0]) if number is not None else 0
 
     def update_run(
@@ -305,13 +305,15 @@ class Store:
             query = select(RUNS.c.id).order_by(RUNS.c.started.desc(), RUNS.c.id)
             ids: list[str] = list(connection.execute(query.limit(1 if name == "last" else None)).scalars())
         if not ids:
-            raise InputError(f"run {name}", f"the store {self.place} contains no runs", "start one with `dbdyno run`")
+            raise InputError(
+                f"run {name}", f"the store {self.location} contains no runs", "start one with `dbdyno run`"
+            )
         if name == "last":
             return ids[0]
         found = [each for each in ids if name and (each.startswith(name) or each.rpartition("-")[2] == name)]
         if not found:
             raise InputError(
-                f"run {name}", f"no such run in the store {self.place}", "list the runs with `dbdyno runs`"
+                f"run {name}", f"no such run in the store {self.location}", "list the runs with `dbdyno runs`"
             )
         if len(found) > 1:
             some = first_of(found, 5)
@@ -322,7 +324,7 @@ class Store:
         with self.writing() as connection:
             changed = connection.execute(update(RUNS).where(RUNS.c.id == run_id).values(values)).rowcount
         if not changed:
-            raise StoreError(f"store {self.place}: run {run_id} no longer exists")
+            raise StoreError(f"store {self.location}: run {run_id} no longer exists")
 
     def _put(self, key: str, value: str) -> None:
         """Insert or replace the value of a key; safe if other processes do the same concurrently."""

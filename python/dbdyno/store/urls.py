@@ -70,8 +70,8 @@ def display_name(url: URL) -> str:
     # `URL.set` can't remove a password, so create a new URL.
     query = {key: value for key, value in url.query.items() if not is_secret(key)}
     name = "postgresql" if url.drivername in _SERVERS else url.drivername
-    place = URL.create(name, url.username, None, url.host, url.port, url.database, query)
-    return place.render_as_string(hide_password=False)
+    full_url = URL.create(name, url.username, None, url.host, url.port, url.database, query)
+    return full_url.render_as_string(hide_password=False)
 
 
 def mask_passwords(text: str, url: URL) -> str:

@@ -642,7 +642,7 @@ def test_the_command_shows_and_writes(made: Made, tmp_path: Path, capsys: pytest
     for index in range(12):
         made.put(1 if index < 6 else 1.4)
     out, page = tmp_path / "history.json", tmp_path / "history.html"
-    print_history("pk-lookup", store_place=made.path, json=out, report=page)
+    print_history("pk-lookup", store_location=made.path, json=out, report=page)
     text = capsys.readouterr().out
     assert "12 runs from 2026-01-02 to 2026-01-13" in text
     document = json.loads(out.read_text())
@@ -651,7 +651,7 @@ def test_the_command_shows_and_writes(made: Made, tmp_path: Path, capsys: pytest
     assert "History of pk-lookup" in page.read_text()
     # The same store gives the same document.
     again = tmp_path / "again.json"
-    print_history("pk-lookup", store_place=made.path, json=again)
+    print_history("pk-lookup", store_location=made.path, json=again)
     assert again.read_text() == out.read_text()
 
 
@@ -662,7 +662,7 @@ def test_an_experiments_file_names_its_runs(tmp_path: Path, made: Made, capsys: 
     file.write_text(package_path("experiments", "pk-lookup.toml").read_text())
     (tmp_path / "e1_pk_lookup.csv").write_text(package_path("published", "e1_pk_lookup.csv").read_text())
     made.put()
-    print_history(str(file), store_place=made.path)
+    print_history(str(file), store_location=made.path)
     assert "1 run of 2026-01-02" in capsys.readouterr().out
 
 
@@ -679,19 +679,19 @@ def test_an_experiments_file_names_its_runs(tmp_path: Path, made: Made, capsys: 
 def test_bad_input_says_what_would_be_right(made: Made, arguments: dict[str, Any], message: str) -> None:
     made.put()
     with pytest.raises(InputError) as caught:
-        print_history(**({"experiment": "pk-lookup", "store_place": made.path} | arguments))
+        print_history(**({"experiment": "pk-lookup", "store_location": made.path} | arguments))
     assert message in str(caught.value)
 
 
 def test_an_empty_store_says_how_to_begin(tmp_path: Path) -> None:
     open_store(str(tmp_path / "new.db")).close()
     with pytest.raises(InputError, match="measure it with dbdyno run"):
-        print_history("pk-lookup", store_place=str(tmp_path / "new.db"))
+        print_history("pk-lookup", store_location=str(tmp_path / "new.db"))
 
 
 def test_runs_none_of_which_counts_are_no_error(made: Made, capsys: pytest.CaptureFixture[str]) -> None:
     made.put(status="interrupted")
-    print_history("pk-lookup", store_place=made.path)
+    print_history("pk-lookup", store_location=made.path)
     assert "no usable runs" in capsys.readouterr().out
 
 

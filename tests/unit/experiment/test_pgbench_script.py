@@ -391,7 +391,7 @@ def test_scale_makes_branches_with_their_own_rows() -> None:
 def test_an_experiment_is_the_same_when_read_back(tmp_path: Path) -> None:
     (tmp_path / "mine.sql").write_text("select \"ü\", '\\n\x7f' from t where a = :v;\n", encoding="utf-8")
     made = pgbench_experiment([f"{tmp_path}/mine.sql@3", "select-only", "tpcb-like@0"], 1, {"v": "-1.5"}, False)
-    again = make_experiment(parse(made.text, made.place, made.folder))
+    again = make_experiment(parse(made.text, made.location, made.folder))
     assert again == made
     definition = made.definition(made.first_levels())
     assert [(each.name, each.weight) for each in definition.transactions] == [("mine", 3), ("select-only", 1)]

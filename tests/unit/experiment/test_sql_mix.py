@@ -90,7 +90,7 @@ def test_a_column_has_its_different_values_with_weights() -> None:
         {"kind": "pick", "values": [5, 6, 7], "weights": [1.0, pytest.approx(2**-1.1), pytest.approx(3**-1.1)]}
     ]
     # The stored experiment needs no database to be read again.
-    again = make_experiment(parse(made.text, made.place, made.folder))
+    again = make_experiment(parse(made.text, made.location, made.folder))
     assert transactions(again) == transactions(made)
     assert with_samples(again, lambda _: pytest.fail("sampled again")) is again
 

@@ -89,7 +89,7 @@ def test_several_errors_come_in_the_order_of_the_file() -> None:
     text = "".join([HEAD, TABLE, LOAD, READ]).replace("rows = 10", "rows = -1").replace("seconds = 1", "seconds = -1")
     with pytest.raises(ValidationErrors) as caught:
         experiment(text)
-    assert [each.place for each in caught.value.errors] == [
+    assert [each.location for each in caught.value.errors] == [
         "small.toml: tables.user.rows",
         "small.toml: load.stop.seconds",
     ]

@@ -35,7 +35,7 @@ WRITTEN: dict[str, st.SearchStrategy[Any]] = {
 @given(options=st.builds(RunOptions, **WRITTEN))
 def test_each_option_survives_the_store(options: RunOptions, tmp_path: Path) -> None:
     experiment = load_experiment("pk-lookup")
-    facts = {"place": experiment.place, "folder": str(experiment.folder), "process": {"pid": 1}}
+    facts = {"place": experiment.location, "folder": str(experiment.folder), "process": {"pid": 1}}
     record = run_record({}, definition=experiment.text, options=options.stored() | facts)
     with closing(open_store(str(tmp_path / "runs.db"))) as store:
         run = store.run(store.begin_run(record))

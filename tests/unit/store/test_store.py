@@ -352,12 +352,12 @@ def test_the_environment_names_a_store(tmp_path: Path, monkeypatch: pytest.Monke
         open_store(make=False)
     run_id = open_store().begin_run(run_record({}))
     assert open_store(str(tmp_path / "team.db"), make=False).run("last").id == run_id
-    assert open_store(str(tmp_path / "other.db")).place == str(tmp_path / "other.db")
+    assert open_store(str(tmp_path / "other.db")).location == str(tmp_path / "other.db")
 
 
 def test_the_default_store_is_the_users_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.delenv("DBDYNO_STORE", raising=False)
     store = open_store()
-    assert store.place == str(tmp_path / "dbdyno" / "runs.db")
+    assert store.location == str(tmp_path / "dbdyno" / "runs.db")
     assert (tmp_path / "dbdyno").stat().st_mode & 0o777 == 0o700

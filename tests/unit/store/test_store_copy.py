@@ -177,7 +177,7 @@ def test_a_run_is_copied_whole_or_not_at_all(here: Store, there: Store) -> None:
     run_id = begun(here)
     for block in range(4):
         here.add_trial(run_id, trial(block))
-    with closing(sqlite3.connect(here.place)) as raw, raw:
+    with closing(sqlite3.connect(here.location)) as raw, raw:
         raw.execute("UPDATE dbdyno_trials SET result = '{' WHERE block = 3")
     with pytest.raises(StoreError, match=r"here\.db: contains unreadable data"):
         outcomes(here, there)
@@ -188,7 +188,7 @@ def test_several_who_copy_at_once_copy_once(here: Store, there: Store, place: st
     ids = [measured(here, begun(here, f"2026-01-0{day}T00:00:00.000+00:00")) for day in (1, 2, 3)]
     imports = "from dbdyno.store import open_store\nfrom dbdyno.store.run_copy import copy_runs"
     does = f"""
-source, target = open_store({here.place!r}), open_store({place!r})
+source, target = open_store({here.location!r}), open_store({place!r})
 together()
 print(sum(each.trials for each in copy_runs(source, target)))
 """

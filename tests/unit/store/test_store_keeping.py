@@ -94,11 +94,11 @@ def test_a_run_goes_on_without_its_store_and_is_copied_later(
         kept.finish_run(run_id, "done", [{"kind": "ended"}])
         known = kept.run(run_id)
     (lost,) = told
-    assert lost.startswith(f"store {store.place}: ") and lost.endswith("Results are stored on this machine for now")
+    assert lost.startswith(f"store {store.location}: ") and lost.endswith("Results are stored on this machine for now")
     (unsent,) = store.unsent.values()
     (file,) = kept_files(home)
-    assert unsent.place == file
-    command = shlex.join(["dbdyno", "store", "copy", file, store.place])
+    assert unsent.location == file
+    command = shlex.join(["dbdyno", "store", "copy", file, store.location])
     assert str(unsent.why).splitlines()[1] == f"Run {run_id} is stored in {file}. To copy it later: {command}"
     assert Path(file).parent.stat().st_mode & 0o777 == 0o700
     team.find(url)
@@ -166,7 +166,7 @@ def test_the_next_run_brings_what_is_left(store: Store, home: Path, team: TeamSe
         assert len(kept_files(home)) == 1
     with local_copy.open_with_local_copy(store, told.append):
         assert kept_files(home) == []
-    assert told == [f"store {store.place}: copied run {run_id}, which was stored on this machine"]
+    assert told == [f"store {store.location}: copied run {run_id}, which was stored on this machine"]
     assert (store.run(run_id).status, blocks(store, run_id)) == ("done", [0])
 
 
@@ -216,7 +216,7 @@ def test_a_run_that_goes_on_is_kept_whole(store: Store, home: Path, team: TeamSe
         kept.add_trial(run_id, trial(1))
         kept.finish_run(run_id, "done")
     team.find(url)
-    with closing(open_store(store.unsent[run_id].place)) as here:
+    with closing(open_store(store.unsent[run_id].location)) as here:
         assert blocks(here, run_id) == [0, 1]
 
 
@@ -250,7 +250,7 @@ def test_a_full_device_has_the_run_kept_elsewhere(tmp_path: Path, home: Path) ->
                 kept.finish_run(run_id, "done")
                 assert blocks(kept, run_id) == [0, 1, 2, 3]
             assert len(told) == 1 and "full; free some disk space" in told[0]
-            place = store.unsent[run_id].place
+            place = store.unsent[run_id].location
             assert kept_files(home) == [place]
             with closing(open_store(place)) as here:
                 assert (here.run(run_id).status, blocks(here, run_id)) == ("done", [0, 1, 2, 3])
@@ -303,7 +303,7 @@ def test_a_run_says_it_and_ends_with_the_command_that_copies_it(
     document = json.loads((cli.directory / "out.json").read_text())
     assert [len(cell["rounds"]) for cell in document["cells"]] == [12, 12]
     assert document["status"] == "done"
-    assert f"\ndbdyno: store {store.place}: " in errors
+    assert f"\ndbdyno: store {store.location}: " in errors
     command = errors.rstrip().rpartition("To copy it later: dbdyno ")[2]
     team.find(url)
     assert len(store.trials(document["id"])) < 24

@@ -54,7 +54,7 @@ def _short(spec: SystemSpec, everything: Sequence[SystemSpec]) -> str:
     engine = spec.engine if len(alike) < len(everything) else ""
     if len(alike) == 1:
         return spec.engine
-    parts = [*_place(spec, alike), *_settings(spec, alike)]
+    parts = [*_address_words(spec, alike), *_settings(spec, alike)]
     if spec.label:
         parts.append(f"#{spec.label}")
     return " ".join([engine, *parts] if engine else parts) or spec.engine
@@ -73,7 +73,7 @@ def _distinct_words(spec: SystemSpec, everything: Sequence[SystemSpec]) -> str:
     return " ".join(own[start : len(own) - end]) or spec.name
 
 
-def _place(spec: SystemSpec, alike: Sequence[SystemSpec]) -> list[str]:
+def _address_words(spec: SystemSpec, alike: Sequence[SystemSpec]) -> list[str]:
     """Return a server's host and database, or a file's name, if systems differ in it."""
     if len({(system.host, system.port, system.database) for system in alike}) == 1:
         return []
@@ -138,13 +138,13 @@ def configuration_names(
         made = [options[1:] for options in made]
     shared = Counter(options[0] for options in made)
     names: list[str] = []
-    for place, options in enumerate(made):
+    for position, options in enumerate(made):
         fitting = (
             option
             for option in options
             if len(option) <= MAX_NAME_LENGTH and option not in names and shared[option] <= 1
         )
-        number = f" #{place + 1}"
+        number = f" #{position + 1}"
         names.append(next(fitting, options[0][: MAX_NAME_LENGTH - len(number) - 1].rstrip() + "…" + number))
     return names
 

@@ -193,8 +193,8 @@ def _is_of(finding: Finding, why: Why | None, slo: Slo | None) -> bool:
 
 def _named(run: RunRecord) -> str:
     """Return the experiment as named on the command line, such as a path; empty if it was not named."""
-    place = text(run.options, "place") or ""
-    return next((each for each in (place, run.experiment) if each in run.command), "")
+    location = text(run.options, "place") or ""
+    return next((each for each in (location, run.experiment) if each in run.command), "")
 
 
 def target_intervals(run: RunRecord, trials: Iterable[TrialRecord]) -> list[Ratio | Interval | None]:

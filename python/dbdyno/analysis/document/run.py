@@ -32,12 +32,12 @@ def read_run(store: Store, name: str, experiment: Experiment | None = None) -> D
 
 def stored_experiment(run: RunRecord, store: Store) -> Experiment:
     """Return the experiment of a stored run. Raises InputError, and StoreError if its location was not stored."""
-    place, folder = text(run.options, "place"), text(run.options, "folder")
-    if place is None or folder is None:
+    location, folder = text(run.options, "place"), text(run.options, "folder")
+    if location is None or folder is None:
         raise StoreError(
-            f"store {store.place}: the options of run {run.id} do not contain the location of its experiment"
+            f"store {store.location}: the options of run {run.id} do not contain the location of its experiment"
         )
-    return make_experiment(parse(run.definition, place, Path(folder)))
+    return make_experiment(parse(run.definition, location, Path(folder)))
 
 
 def published_figures(experiment: Experiment, run: RunRecord) -> dict[str, Published]:

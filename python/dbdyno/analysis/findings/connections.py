@@ -167,8 +167,8 @@ def connecting_behind(
         ratio = _pooled(alike, metric, confidence, noise_of_cells(cells, metric))
         if ratio is None:
             continue
-        place = f" on {short[system]}" if len(by_system) > 1 else ""
-        words = f"{_ratio_words(ratio)}{place}{_extremes(alike, tasks, confidence)}"
+        location = f" on {short[system]}" if len(by_system) > 1 else ""
+        words = f"{_ratio_words(ratio)}{location}{_extremes(alike, tasks, confidence)}"
         words_by_metric.setdefault(metric, []).append(words)
         ratios[system] = {
             "metric": metric,
@@ -231,18 +231,18 @@ def _extremes(pairs: Sequence[_Pair], tasks: Mapping[str, TrialTask], confidence
     parts = []
     if len(ratios) > 1:
         ends = min(ratios, key=lambda pair: pair[0]), max(ratios, key=lambda pair: pair[0])
-        parts.append(" to ".join(f"{mean:.3g} with {_place(pair, several)}" for mean, pair in ends))
+        parts.append(" to ".join(f"{mean:.3g} with {_pair_words(pair, several)}" for mean, pair in ends))
     clients = {pair.kept.id: tasks[pair.kept.id].clients if pair.kept.id in tasks else 0 for pair in pairs}
     few = min(pairs, key=lambda pair: clients[pair.kept.id])
     number, kept, anew = clients[few.kept.id], few.kept.throughput.mean, few.anew.throughput.mean
     if few.by == "throughput" and number and kept and anew and kept > anew:
         added = number * (1 / anew - 1 / kept) * 1000 * unit_seconds(few.kept)
-        place = f" with {_place(few, several)}" if several else ""
-        parts.append(f"{rough(added)} ms more per request{place}")
+        location = f" with {_pair_words(few, several)}" if several else ""
+        parts.append(f"{rough(added)} ms more per request{location}")
     return f" ({'; '.join(parts)})" if parts else ""
 
 
-def _place(pair: _Pair, several: Sequence[str]) -> str:
+def _pair_words(pair: _Pair, several: Sequence[str]) -> str:
     levels = pair.kept.factors
     return words_of({name: levels[name] for name in several if name in levels})
 

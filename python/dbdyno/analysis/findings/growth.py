@@ -100,7 +100,7 @@ def _first_fallen(compared: Sequence[Comparison]) -> int | None:
     ]
     if not fallen or not fallen[-1]:
         return None
-    return next(place + 1 for place in range(len(fallen)) if all(fallen[place:]))
+    return next(position + 1 for position in range(len(fallen)) if all(fallen[position:]))
 
 
 def _cliff(series: Series, at: int, there: Comparison, last: Comparison, material: Material) -> Finding:

@@ -82,8 +82,8 @@ def _changed(cell: Cell, statement: CellStatement, planned: Sequence[_Planned]) 
 def _first_apart(plans: Sequence[list[str]]) -> list[str]:
     """Return each plan's first line in which the plans differ, or its last line if it is shorter."""
     lines = zip_longest(*map(steps_of, plans))
-    place = next(number for number, line in enumerate(lines) if len(set(line)) > 1)
-    return [_step(plan[min(place, len(plan) - 1)]) if plan else "none" for plan in plans]
+    position = next(number for number, line in enumerate(lines) if len(set(line)) > 1)
+    return [_step(plan[min(position, len(plan) - 1)]) if plan else "none" for plan in plans]
 
 
 def _step(line: str) -> str:
@@ -180,7 +180,9 @@ def far_off(cell: Cell, statement: CellStatement, factor: float = _FAR) -> RowEs
     """
     steps = statement.estimates
     far = [_is_far(estimate, factor) for estimate in steps]
-    causes = [estimate for place, estimate in enumerate(steps) if far[place] and not _any_below(steps, far, place)]
+    causes = [
+        estimate for position, estimate in enumerate(steps) if far[position] and not _any_below(steps, far, position)
+    ]
     return max((estimate for estimate in causes if affected(cell, statement, estimate)), key=times_off, default=None)
 
 
@@ -189,10 +191,10 @@ def _is_far(estimate: RowEstimate, factor: float) -> bool:
     return times_off(estimate) >= factor and rows >= _SOME_ROWS
 
 
-def _any_below(steps: Sequence[RowEstimate], far: Sequence[bool], place: int) -> bool:
+def _any_below(steps: Sequence[RowEstimate], far: Sequence[bool], position: int) -> bool:
     """Whether the estimate of an input of a step is far off. Inputs follow the step and are deeper."""
-    for estimate, is_far in zip(steps[place + 1 :], far[place + 1 :], strict=True):
-        if estimate.depth <= steps[place].depth:
+    for estimate, is_far in zip(steps[position + 1 :], far[position + 1 :], strict=True):
+        if estimate.depth <= steps[position].depth:
             return False
         if is_far:
             return True
@@ -218,9 +220,9 @@ def affected(cell: Cell, statement: CellStatement, step: RowEstimate) -> str | N
 def _feeds_join(cell: Cell, statement: CellStatement, step: RowEstimate) -> bool:
     """Whether the output of a step is joined. MariaDB reports only the tables of a join."""
     steps = statement.estimates
-    place = next(place for place, estimate in enumerate(steps) if estimate is step)
+    position = next(position for position, estimate in enumerate(steps) if estimate is step)
     depth = step.depth
-    for estimate in reversed(steps[:place]):
+    for estimate in reversed(steps[:position]):
         if estimate.depth < depth:
             depth = estimate.depth
             if _is_join(estimate):
@@ -228,17 +230,17 @@ def _feeds_join(cell: Cell, statement: CellStatement, step: RowEstimate) -> bool
     if step.table is not None:
         return _joins(cell, statement)
     # If an input of a join isn't known, it may be the one that is estimated wrongly.
-    return _is_join(step) and len(_inputs(steps, place)) <= 1
+    return _is_join(step) and len(_inputs(steps, position)) <= 1
 
 
 def _is_join(step: RowEstimate) -> bool:
     return step.table is None and any(word in step.step.lower() for word in ("join", "nested loop"))
 
 
-def _inputs(steps: Sequence[RowEstimate], place: int) -> list[RowEstimate]:
+def _inputs(steps: Sequence[RowEstimate], position: int) -> list[RowEstimate]:
     below: list[RowEstimate] = []
-    for estimate in steps[place + 1 :]:
-        if estimate.depth <= steps[place].depth:
+    for estimate in steps[position + 1 :]:
+        if estimate.depth <= steps[position].depth:
             break
         below.append(estimate)
     return [estimate for estimate in below if estimate.depth == min(one.depth for one in below)]

@@ -102,10 +102,10 @@ def _all_rules() -> tuple[Rule, ...]:
     rules = [rule for module in modules for rule in vars(module).values() if isinstance(rule, Rule)]
     rules.append(Rule(of_engines, tuple(kind for name in ENGINES for kind in engine_of(name).finding_kinds)))
     # dict.fromkeys() because a module can import the rule of another one.
-    return tuple(sorted(dict.fromkeys(rules), key=_place))
+    return tuple(sorted(dict.fromkeys(rules), key=_order))
 
 
-def _place(rule: Rule) -> int:
+def _order(rule: Rule) -> int:
     return min((ORDER.index(kind.name) for kind in rule.kinds if kind.name in ORDER), default=len(ORDER))
 
 

@@ -144,11 +144,11 @@ class Machines:
 def _name(host: JsonObject) -> str:
     memory = number(host, "memory_bytes")
     cores = count(host, "cores")
-    place = " on ".join(each for each in (text(host, "file_system"), text(host, "device")) if each)
+    location = " on ".join(each for each in (text(host, "file_system"), text(host, "device")) if each)
     words = [
         text(host, "cpu"),
         None if cores is None else f"{cores} core" + ("" if cores == 1 else "s"),
         None if memory is None else f"{memory / 2**30:.0f} GiB",
-        place,
+        location,
     ]
     return ", ".join(word for word in words if word) or "unknown"

@@ -122,7 +122,7 @@ def read_runs(
             known = connection.execute(select(RUNS.c.experiment).distinct().order_by(RUNS.c.experiment)).scalars()
             others = ", ".join(f"`{name}`" for name in known)
             hint = f"the store contains runs of {others}" if others else "measure it with dbdyno run"
-            raise InputError(f"experiment {experiment}", f"the store {store.place} contains no runs of it", hint)
+            raise InputError(f"experiment {experiment}", f"the store {store.location} contains no runs of it", hint)
     summaries = {row["id"]: decode(summary) for row, summary in found}
     _complete(store, summaries, {row["id"]: row["status"] for row in listed}, tell)
     # Exclude runs that measure something else, whatever their status is.

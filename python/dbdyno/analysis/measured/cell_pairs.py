@@ -35,15 +35,15 @@ def side_pairs(levels: Sequence[Mapping[str, object]]) -> list[tuple[int, int]]:
 
     If no such pair exists, the systems of a pair may differ.
     """
-    baseline = {place: dict(own) for place, own in enumerate(levels) if own.get(SIDE) == BASELINE}
+    baseline = {position: dict(own) for position, own in enumerate(levels) if own.get(SIDE) == BASELINE}
     found = []
-    for place, own in enumerate(levels):
+    for position, own in enumerate(levels):
         if own.get(SIDE) != CANDIDATE:
             continue
         for ignored in ((SIDE,), (SIDE, "system")):
             alike = [at for at, other in baseline.items() if _without(other, ignored) == _without(own, ignored)]
             if len(alike) == 1:
-                found.append((alike[0], place))
+                found.append((alike[0], position))
                 break
     return found
 
@@ -70,12 +70,12 @@ def baselines(levels: Sequence[Mapping[str, object]], questions: Sequence[str] =
     of_all = [dict(each) for each in levels]
     groups = [[each.get(name) for name in questions] for each in levels]
     made = []
-    for place, own in enumerate(of_all):
-        alike = [index for index, each in enumerate(groups) if each == groups[place]]
+    for position, own in enumerate(of_all):
+        alike = [index for index, each in enumerate(groups) if each == groups[position]]
         first = next((index for index in alike if of_all[index].get("system") == of_all[0].get("system")), alike[0])
         counterpart = own | {"system": of_all[first].get("system")}
         # A cell with that system equals its counterpart.
         base = of_all.index(counterpart) if counterpart != own and counterpart in of_all else first
-        if base != place:
-            made.append((base, place))
+        if base != position:
+            made.append((base, position))
     return made

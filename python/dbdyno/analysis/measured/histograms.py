@@ -122,12 +122,12 @@ class Histogram:
             return no_latency()
         running = np.cumsum(counts)
         places = {name: max(1, int(share / 100 * total + 0.5)) for name, share in PERCENTILES.items()}
-        at = {name: float(values[np.searchsorted(running, place)]) / NS_PER_MS for name, place in places.items()}
+        at = {name: float(values[np.searchsorted(running, position)]) / NS_PER_MS for name, position in places.items()}
         lower = []
         if bounded:
             own = np.cumsum(known[1])
-            for name, place in places.items():
-                found = int(np.searchsorted(own, place))
+            for name, position in places.items():
+                found = int(np.searchsorted(own, position))
                 if found >= len(own) or float(known[0][found]) / NS_PER_MS > at[name] * _KNOWN:
                     lower.append(name)
             lower += ["max", "mean"]

@@ -185,7 +185,7 @@ def _may_be_greatest(rates: Sequence[Rates], levels: Sequence[int], confidence: 
         for pair, decision in zip(pairs, made, strict=True)
         if decision.verdict in _APART
     }
-    return [level for place, level in enumerate(levels) if place not in slower]
+    return [level for position, level in enumerate(levels) if position not in slower]
 
 
 def _check_fit(factor: str, found: Fit) -> None:
@@ -219,7 +219,7 @@ def _reported(found: Fit, greatest: Sequence[int]) -> ScalabilityCurve:
         misfit_clients=clients,
         p=found.p,
         blocks=found.blocks,
-        points=_points(found, [first * (last / first) ** (place / _POINTS) for place in range(_POINTS + 1)]),
+        points=_points(found, [first * (last / first) ** (position / _POINTS) for position in range(_POINTS + 1)]),
     )
 
 

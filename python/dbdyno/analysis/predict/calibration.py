@@ -9,7 +9,7 @@ from statistics import fmean
 
 from dbdyno.analysis.predict.fit import Use
 from dbdyno.analysis.predict.series import KeySeries, Observed
-from dbdyno.analysis.predict.trees import Place, answers, way_of
+from dbdyno.analysis.predict.trees import TreeSetting, answers, way_of
 from dbdyno.base.errors import InputError
 from dbdyno.model.events.answers import BtreeFigures
 
@@ -42,15 +42,15 @@ class Calibrated:
     used: tuple[Use, ...]
     """The use of an insert at each measured size."""
 
-    def place(self, rows: float, rate: float, memory: float, cache: float, share: float | None = None) -> Place:
-        """Return a place for a size and caches in bytes. ``share``: replaces ``system_share``."""
+    def setting(self, rows: float, rate: float, memory: float, cache: float, share: float | None = None) -> TreeSetting:
+        """Return a setting for a size and caches in bytes. ``share``: replaces ``system_share``."""
         rules = self.series.rules
         beside = max(0.0, memory - cache) if self.series.cached_by_system else 0.0
         system = beside * min(1.0, self.system_share if share is None else share) / rules.page_bytes
         # The memory that the engine doesn't use for the index doesn't grow with its cache.
         kept_free = (1.0 - self.engine_share) * rules.cache_pages
         pages = cache / rules.page_bytes
-        return Place(rows, max(self.engine_share * pages, pages - kept_free), system, rate)
+        return TreeSetting(rows, max(self.engine_share * pages, pages - kept_free), system, rate)
 
     def use(self, figures: BtreeFigures, seen: Observed | None = None) -> Use:
         """Return the use of an insert from the model's figures; measured values in ``seen`` replace them."""
@@ -99,7 +99,7 @@ def _tried(series: KeySeries, shares: Sequence[Calibrated]) -> list[list[BtreeFi
     """Return the model's figures at the measured sizes, one list per calibration."""
     cache = float(series.rules.cache_pages * series.rules.page_bytes)
     places = [
-        calibrated.place(size.rows, size.throughput, series.memory_bytes, cache)
+        calibrated.setting(size.rows, size.throughput, series.memory_bytes, cache)
         for calibrated in shares
         for size in series.observed
     ]

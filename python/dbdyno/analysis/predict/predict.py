@@ -74,12 +74,12 @@ class _Asked:
 def predict(calibration: Calibration, question: Question) -> Prediction:
     """Predict from a run of a growing table. Raises InputError if the run is not sufficient, and SystemFailed."""
     document = calibration.document
-    place = f"run {document.id}"
+    location = f"run {document.id}"
     whole = read_series(calibration)
     read = whole if question.up_to is None else read_series(calibration, question.up_to)
     first = read.series[0]
-    _check_alike(read.series, place)
-    probed = Device.of(document.device, place)
+    _check_alike(read.series, location)
+    probed = Device.of(document.device, location)
     cache = float(first.rules.cache_pages * first.rules.page_bytes)
     cores = count(document.host, "cores") or 1
     asked = _Asked(
@@ -155,7 +155,7 @@ def predict(calibration: Calibration, question: Question) -> Prediction:
     return prediction
 
 
-def _check_alike(series: Sequence[KeySeries], place: str) -> None:
+def _check_alike(series: Sequence[KeySeries], location: str) -> None:
     """Raise InputError if the series differ in their system, clients, memory or cache."""
     for what, values in (
         ("systems", {str(key_series.factors.get("system", "")) for key_series in series}),
@@ -165,7 +165,7 @@ def _check_alike(series: Sequence[KeySeries], place: str) -> None:
     ):
         if len(values) > 1:
             problem = f"the run has several {what}: {', '.join(sorted(values))}"
-            raise InputError(place, problem, "measure only one of them, with `--set` or `--system`")
+            raise InputError(location, problem, "measure only one of them, with `--set` or `--system`")
 
 
 def _refused(cell: Cell) -> str:
@@ -245,7 +245,7 @@ def _series(
     found: list[list[Answer]] = []
     for _ in range(_ROUNDS if depends_on_rate(one.series) else 1):
         places = [
-            one.place(size, each, asked.memory, asked.cache, one.system_share * share)
+            one.setting(size, each, asked.memory, asked.cache, one.system_share * share)
             for size, each in zip(sizes, guess, strict=True)
             for share in _SHARES
         ]
@@ -263,7 +263,7 @@ def _series(
         key=one.series.keys.kind,
         entry_bytes=one.series.entry_bytes,
         cache_pages=one.engine_share * asked.cache / rules.page_bytes,
-        system_pages=one.place(1, 1, asked.memory, asked.cache).system,
+        system_pages=one.setting(1, 1, asked.memory, asked.cache).system,
         points=[
             _point(
                 one,

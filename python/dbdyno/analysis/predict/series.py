@@ -110,10 +110,10 @@ def read_series(calibration: Calibration, up_to: int | None = None) -> Read:
     """Read a run of a growing table. ``up_to``: the largest size in rows to use. Raises InputError."""
     document = calibration.document
     factor = text(document.growth, "factor")
-    place = f"run {document.id}"
+    location = f"run {document.id}"
     if factor is None:
         problem = f"`{document.experiment}` has no growing table to predict from"
-        raise InputError(place, problem, "use `dbdyno predict key-order`, or an experiment with `growth`")
+        raise InputError(location, problem, "use `dbdyno predict key-order`, or an experiment with `growth`")
     by = document.report.get("by")
     series, left_out = [], []
     for levels, measured in cells_along(document.cells, factor):
@@ -129,7 +129,7 @@ def read_series(calibration: Calibration, up_to: int | None = None) -> Read:
             left_out.append(f"{name}: {one}")
     if not series:
         problem = left_out[0] if left_out else "fewer than two sizes were measured"
-        raise InputError(place, problem, "calibrate with an index on the key, and at least two sizes")
+        raise InputError(location, problem, "calibrate with an index on the key, and at least two sizes")
     return Read(series, left_out)
 
 

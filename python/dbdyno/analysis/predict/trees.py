@@ -25,7 +25,7 @@ _MAX_ROWS = 3_000_000
 
 
 @dataclass(frozen=True)
-class Place:
+class TreeSetting:
     """A size in rows, with the pages of the engine's own cache and of the operating system's cache for the tree.
 
     ``rate``: approximate inserts per second, for effects that depend on time.
@@ -55,13 +55,15 @@ def depends_on_rate(series: KeySeries) -> bool:
     return series.rules.checkpoint_seconds is not None or series.keys.kind == "time_blocked"
 
 
-def answers(series: KeySeries, asked: Sequence[Place]) -> list[Answer]:
+def answers(series: KeySeries, asked: Sequence[TreeSetting]) -> list[Answer]:
     """Return the effect of an insert at each place. Raises SystemFailed."""
     found = _ask([_setting(series, each) for each in asked])
     # If the log fills up before the checkpoint interval ends, the log determines the distance between checkpoints.
-    sooner = [place for place, answer in enumerate(found) if _log_is_sooner(series, answer, asked[place])]
-    for place, answer in zip(sooner, _ask([_setting(series, asked[one], by_log=True) for one in sooner]), strict=True):
-        found[place] = answer
+    sooner = [position for position, answer in enumerate(found) if _log_is_sooner(series, answer, asked[position])]
+    for position, answer in zip(
+        sooner, _ask([_setting(series, asked[one], by_log=True) for one in sooner]), strict=True
+    ):
+        found[position] = answer
     return found
 
 
@@ -75,14 +77,14 @@ def _ask(questions: Sequence[dict[str, Any]]) -> list[Answer]:
     ]
 
 
-def _log_is_sooner(series: KeySeries, answer: Answer, at: Place) -> bool:
+def _log_is_sooner(series: KeySeries, answer: Answer, at: TreeSetting) -> bool:
     most, seconds = series.rules.checkpoint_log_bytes, series.rules.checkpoint_seconds
     if answer.figures is None or most is None or seconds is None:
         return False
     return answer.figures.log_bytes * seconds * at.rate > most
 
 
-def _setting(series: KeySeries, at: Place, *, by_log: bool = False) -> dict[str, Any]:
+def _setting(series: KeySeries, at: TreeSetting, *, by_log: bool = False) -> dict[str, Any]:
     """Return the worker's question about one place."""
     rules, by = series.rules, way_of(series)
     rows, engine, system = max(1, round(at.rows)), max(16, round(at.engine)), max(0, round(at.system))

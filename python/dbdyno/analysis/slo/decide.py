@@ -89,11 +89,11 @@ def metric_value(clause: Clause, windows: Sequence[Window]) -> float | None:
     return _quantile(windows, max(math.ceil(QUANTILES[clause.metric] * due), 1))
 
 
-def _quantile(windows: Sequence[Window], place: int) -> float:
+def _quantile(windows: Sequence[Window], position: int) -> float:
     times = np.concatenate([window.times_ms for window in windows])
     counts = np.concatenate([window.counts for window in windows])
     order = np.argsort(times, kind="stable")
-    found = int(np.searchsorted(np.cumsum(counts[order]), place))
+    found = int(np.searchsorted(np.cumsum(counts[order]), position))
     return float(times[order[found]]) if found < len(order) else math.inf
 
 
@@ -144,7 +144,7 @@ def _decide(clause: Clause, windows: Sequence[Window], most: int) -> Decision:
             return Decision("undecided", most > count)
         return Decision("holds" if value < clause.limit else "violated")
     whole = _excess(clause, windows)
-    without = [_excess(clause, [*windows[:place], *windows[place + 1 :]]) for place in range(count)]
+    without = [_excess(clause, [*windows[:position], *windows[position + 1 :]]) for position in range(count)]
     pseudo = np.array([count * whole - (count - 1) * each for each in without])
     freedom = count - 1 + _USUAL_WEIGHT
     variance = ((count - 1) * float(pseudo.var(ddof=1)) + _USUAL_WEIGHT * _USUAL_SPREAD**2) / freedom

@@ -85,7 +85,7 @@ def why_cells(experiment: Experiment, cell: ResolvedCell, why: Why) -> list[Comp
     """Return all cells: the unchanged cell twice, then the changed cells. Raises InputError."""
     if CHANGE in experiment.factors:
         problem = f"`dbdyno why` adds a factor `{CHANGE}`"
-        raise InputError(experiment.place, problem, "rename the experiment's own")
+        raise InputError(experiment.location, problem, "rename the experiment's own")
     base = base_cell(
         experiment, cell, window_s=why.window_s, warmup_s=why.warmup_s, counted=why.counted, planted=why.planted
     )

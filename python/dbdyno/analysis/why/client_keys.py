@@ -38,7 +38,9 @@ def with_own_keys(compiled: CompiledCell) -> TrialTask:
     def rewrite(step: Step) -> Iterator[Step]:
         keys = _own_keys(step, compiled)
         if isinstance(step, Execute) and keys:
-            yield replace(step, params=[keys.get(place, generator) for place, generator in enumerate(step.params)])
+            yield replace(
+                step, params=[keys.get(position, generator) for position, generator in enumerate(step.params)]
+            )
         else:
             yield step
 
@@ -67,10 +69,10 @@ def _own_keys(step: Step, compiled: CompiledCell) -> Mapping[int, Generator]:
         start = len(statement.sql[: match.end() - 1].encode())
         if rows is None or start not in statement.places:
             continue
-        place = statement.places.index(start)
-        key = _partitioned_key(step.params[place], clients, rows) if place < len(step.params) else None
+        position = statement.places.index(start)
+        key = _partitioned_key(step.params[position], clients, rows) if position < len(step.params) else None
         if key is not None:
-            made[place] = key
+            made[position] = key
     return made
 
 

@@ -330,8 +330,8 @@ def _effect(measured: _Measured, base: Cell, planned: Planned, comparison: _Comp
         serious=any(price.kind in SERIOUS for price in prices),
         snippet=fix.lines,
         configuration=[
-            ConfigurationLines(place=place, lines=lines)
-            for place, lines in (
+            ConfigurationLines(place=heading, lines=lines)
+            for heading, lines in (
                 engine_of(planned.engine).configuration(fix.settings, fix.begins) if planned.engine else ()
             )
         ],

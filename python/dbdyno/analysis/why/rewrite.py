@@ -147,9 +147,9 @@ def _split_values(text: str) -> tuple[str, str] | None:
     if match is None or not rest.endswith(")") or any(mark in rest for mark in "'\"`"):
         return None
     depth = 0
-    for place, character in enumerate(rest):
+    for position, character in enumerate(rest):
         depth += (character == "(") - (character == ")")
-        if depth == 0 and place < len(rest) - 1:
+        if depth == 0 and position < len(rest) - 1:
             return None
     return text[: match.end()], rest
 
@@ -171,7 +171,7 @@ def _insert_of_rows(statement: Statement, count: int) -> Statement:
     return replace(
         statement,
         sql=divided[0] + ", ".join([divided[1]] * count),
-        places=[row * length + place for row in range(count) for place in statement.places],
+        places=[row * length + position for row in range(count) for position in statement.places],
         example=(),
         analyze=None,
     )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dbdyno.engines.embedded_advice import Embedded
     from dbdyno.engines.index import Index, IndexSupport
     from dbdyno.engines.plans import PlanRead
-    from dbdyno.engines.provisioner import Place, Provisioner
+    from dbdyno.engines.provisioner import Provisioner, ProvisioningContext
     from dbdyno.engines.string_rules import CaseRule, Column
     from dbdyno.model.events.trial import TrialResult
     from dbdyno.model.experiment.definition import Definition
@@ -86,11 +86,11 @@ class Duckdb(Engine):
         own = _own(settings)
         return replace(own, library=path_in_checkout(own.library))
 
-    def provisioner(self, system: "SystemSpec", place: "Place") -> "Provisioner":
+    def provisioner(self, system: "SystemSpec", context: "ProvisioningContext") -> "Provisioner":
         """Return the provisioner of DuckDB files."""
         from dbdyno.engines.duckdb.provisioner import DuckdbProvisioner
 
-        return DuckdbProvisioner(place)
+        return DuckdbProvisioner(context)
 
     def found_here(self) -> Iterator[tuple[str, str, str, str]]:
         """Yield the libraries on this machine; the first is the default."""

@@ -9,7 +9,7 @@ from dbdyno.engines.duckdb.settings import DuckdbSettings
 from dbdyno.engines.files.database_file import SideFiles
 from dbdyno.engines.files.library import Library
 from dbdyno.engines.files.provisioner import FileProvisioner
-from dbdyno.engines.provisioner import Place
+from dbdyno.engines.provisioner import ProvisioningContext
 from dbdyno.model.events.answers import FactsRead
 from dbdyno.model.plan.cell import CompiledCell
 from dbdyno.model.plan.tasks import InspectTask, Target
@@ -22,9 +22,9 @@ class DuckdbProvisioner(FileProvisioner):
 
     side_files = SideFiles((".wal",))
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, context: ProvisioningContext) -> None:
         """Create the provisioner without creating files."""
-        super().__init__(place)
+        super().__init__(context)
         self._taken: set[DuckdbSettings] = set()
 
     def check(self, compiled: CompiledCell) -> None:

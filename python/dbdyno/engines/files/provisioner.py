@@ -14,7 +14,7 @@ from dbdyno.base.paths import cache_directory
 from dbdyno.base.special_files import special_kind
 from dbdyno.engines.files.database_file import NamedFile, SideFiles, State, TrialFile
 from dbdyno.engines.files.library import Library
-from dbdyno.engines.provisioner import Place, Ready
+from dbdyno.engines.provisioner import ProvisioningContext, Ready
 from dbdyno.engines.writes import ALLOW, OTHER_FILES, allowed, reaching_statements, refuse, writes_by_transaction
 from dbdyno.model.events.answers import FileSet, Loaded
 from dbdyno.model.events.trial import TrialResult
@@ -52,16 +52,16 @@ class FileProvisioner(ABC):
 
     side_files: SideFiles
 
-    def __init__(self, place: Place) -> None:
-        """Create no files yet. If ``place`` allows writes, statements may access files that dbdyno didn't create."""
-        self._interrupted = place.interrupted
-        self._allow_writes = place.allow_writes
+    def __init__(self, context: ProvisioningContext) -> None:
+        """Create no files yet. If ``context`` allows writes, statements may access files that dbdyno didn't create."""
+        self._interrupted = context.interrupted
+        self._allow_writes = context.allow_writes
         self.observations: list[dict[str, Any]] = []
         self._judged: set[str] = set()
         # By statements and library: whether a cell's transactions only read.
         self._reading: dict[str, bool] = {}
         # Each provisioner needs its own directory, because all use the same file names.
-        self._directory = place.workspace.part()
+        self._directory = context.workspace.part()
         self._files = [self._trial_file("trial.db")]
         self._libraries: dict[Hashable, Library] = {}
         # Named files: their initial states, and copies that include the content of side files.

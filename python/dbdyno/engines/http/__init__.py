@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from dbdyno.engines.dialect import Dialect
     from dbdyno.engines.http.settings import HttpSettings
     from dbdyno.engines.limits import Limit
-    from dbdyno.engines.provisioner import Place, Provisioner
+    from dbdyno.engines.provisioner import Provisioner, ProvisioningContext
     from dbdyno.engines.server.facts import Server
     from dbdyno.model.events.trial import TrialResult
     from dbdyno.model.experiment.definition import Definition
@@ -38,17 +38,17 @@ class Http(Engine):
         """Reject every statement, because requests have their own kind of step."""
         return "is not a request", 'write a step such as `{ request = "GET /users/{id}" }`'
 
-    def dialect(self, definition: "Definition", place: str, settings: Settings) -> "Dialect":
+    def dialect(self, definition: "Definition", location: str, settings: Settings) -> "Dialect":
         """Return a dialect without SQL."""
         from dbdyno.engines.http.dialect import HttpDialect
 
-        return HttpDialect(place)
+        return HttpDialect(location)
 
-    def read_settings(self, settings: Mapping[str, Scalar], place: str, *, named: bool) -> "HttpSettings":
+    def read_settings(self, settings: Mapping[str, Scalar], location: str, *, named: bool) -> "HttpSettings":
         """Check all settings. Raises InputError."""
         from dbdyno.engines.http.settings import read_settings
 
-        return read_settings(settings, place)
+        return read_settings(settings, location)
 
     def unused(self, system: "SystemSpec", definition: "Definition") -> tuple[str, str] | None:
         """Return a certificate option if certificates aren't checked."""
@@ -71,11 +71,11 @@ class Http(Engine):
 
         return in_force(name, asked, actual)
 
-    def provisioner(self, system: "SystemSpec", place: "Place") -> "Provisioner":
+    def provisioner(self, system: "SystemSpec", context: "ProvisioningContext") -> "Provisioner":
         """Return the provisioner that checks the service. Raises InputError if the URL has no host."""
         from dbdyno.engines.http.provisioner import HttpProvisioner
 
-        return HttpProvisioner(system, place)
+        return HttpProvisioner(system, context)
 
     def server(self, result: "TrialResult", clients: int) -> "Server":
         """Return the facts about the service; dbdyno only knows processes that the experiment names."""

@@ -16,14 +16,16 @@ class HttpDialect(StandardDialect):
     has_tables = False
     has_requests = True
 
-    def __init__(self, place: str) -> None:
-        """``place``: the experiment's file, for errors."""
-        self._place = place
+    def __init__(self, location: str) -> None:
+        """``location``: the experiment's file, for errors."""
+        self._location = location
 
     def statement(self, sql: Sql) -> str | None:
         """Reject a common statement; ignore statements for other engines."""
         texts = dict(sql.texts)
         if ANY in texts:
             hint = 'write a step such as `{ request = "GET /users/{id}" }`, or restrict it with `engines`'
-            raise InputError(self._place, f"`{shortened(texts[ANY], 60)}` cannot be sent to a service: it is SQL", hint)
+            raise InputError(
+                self._location, f"`{shortened(texts[ANY], 60)}` cannot be sent to a service: it is SQL", hint
+            )
         return None

@@ -7,7 +7,7 @@ from typing import Any
 from dbdyno.base.errors import InputError
 from dbdyno.engines.http.settings import HttpSettings
 from dbdyno.engines.passwords import password_of
-from dbdyno.engines.provisioner import Place, Ready
+from dbdyno.engines.provisioner import ProvisioningContext, Ready
 from dbdyno.engines.writes import ALLOW, allowed, writing_statements
 from dbdyno.model.events.answers import FactsRead
 from dbdyno.model.plan.cell import CompiledCell
@@ -26,15 +26,15 @@ _TIMEOUT_S = 60.0
 class HttpProvisioner:
     """Checks that a service answers, and that requests don't write unless that is allowed."""
 
-    def __init__(self, system: SystemSpec, place: Place) -> None:
+    def __init__(self, system: SystemSpec, context: ProvisioningContext) -> None:
         """``system``: the service. Doesn't connect yet. Raises InputError if the URL has no host."""
         if system.host is None:
             hint = f"name a running service: `{system.scheme or system.engine}://host:port/`"
             raise InputError(system.name, "dbdyno can't start HTTP services", hint)
         self.observations: list[dict[str, Any]] = []
         self._system = system
-        self._allow_writes = place.allow_writes
-        self._interrupted = place.interrupted
+        self._allow_writes = context.allow_writes
+        self._interrupted = context.interrupted
         self._judged: set[str] = set()
 
     def check(self, compiled: CompiledCell) -> None:

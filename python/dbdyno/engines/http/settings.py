@@ -38,14 +38,14 @@ class HttpSettings(Settings):
         yield from self.given.items()
 
 
-def read_settings(settings: Mapping[str, Scalar], place: str) -> HttpSettings:
-    """Check the options of a service. Raises InputError at ``place``."""
+def read_settings(settings: Mapping[str, Scalar], location: str) -> HttpSettings:
+    """Check the options of a service. Raises InputError at ``location``."""
     given = {
         name: ("on" if value else "off") if isinstance(value, bool) else str(value) for name, value in settings.items()
     }
 
     def wrong(name: str, problem: str, hint: str) -> InputError:
-        return InputError(f"{place}: {name}" if place else name, problem, hint)
+        return InputError(f"{location}: {name}" if location else name, problem, hint)
 
     for name in given:
         if name not in _KNOWN:
@@ -92,7 +92,7 @@ def _file(text: str, wrong: _Wrong) -> str:
 
 
 def in_force(name: str, asked: str, actual: str | None) -> bool | None:
-    """Whether an option has the requested value; ``found``: the value read back. ``None``: unknown."""
+    """Whether an option has the requested value; ``actual``: the value read back. ``None``: unknown."""
     if actual is None:
         return None
     if name == "version":

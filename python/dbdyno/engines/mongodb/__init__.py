@@ -51,17 +51,17 @@ class Mongodb(ServerEngine):
             return f"is not JSON: {str(error)[:1].lower()}{str(error)[1:]}", _COMMAND
         return None if isinstance(command, dict) and command else ("is not a command", _COMMAND)
 
-    def dialect(self, definition: "Definition", place: str, settings: Settings) -> "Dialect":
+    def dialect(self, definition: "Definition", location: str, settings: Settings) -> "Dialect":
         """Return MongoDB's dialect."""
         from dbdyno.engines.mongodb.dialect import MongodbDialect
 
-        return MongodbDialect(definition.tables, place)
+        return MongodbDialect(definition.tables, location)
 
-    def read_settings(self, settings: "Mapping[str, Scalar]", place: str, *, named: bool) -> "ServerSettings":
+    def read_settings(self, settings: "Mapping[str, Scalar]", location: str, *, named: bool) -> "ServerSettings":
         """Check dbdyno's own settings. TLS isn't supported yet."""
         from dbdyno.engines.server.settings import read_server_settings
 
-        return read_server_settings(settings, place, named=named, truth=("true", "false"), tls_options=None)
+        return read_server_settings(settings, location, named=named, truth=("true", "false"), tls_options=None)
 
     def read_plan(self, plan: "Sequence[str]") -> "PlanRead | None":
         """Parse MongoDB's or FerretDB's plan."""

@@ -29,10 +29,10 @@ class MongodbDialect:
     has_tables = True
     has_requests = False
 
-    def __init__(self, tables: dict[str, Table], place: str) -> None:
-        """``tables``: the experiment's tables; ``place``: its file, for errors."""
+    def __init__(self, tables: dict[str, Table], location: str) -> None:
+        """``tables``: the experiment's tables; ``location``: its file, for errors."""
         self._tables = tables
-        self._place = place
+        self._location = location
 
     def quote(self, name: str) -> str:
         """Return a name as a JSON string."""
@@ -56,8 +56,8 @@ class MongodbDialect:
             except ValueError:
                 options = {}
             if not isinstance(options, dict) or not options:
-                place = f"{self._place}: tables.{name}.options.{self.engine}"
-                raise InputError(place, "not a collection's options", 'write JSON, e.g. `{"capped": true}`')
+                location = f"{self._location}: tables.{name}.options.{self.engine}"
+                raise InputError(location, "not a collection's options", 'write JSON, e.g. `{"capped": true}`')
         return _text({"create": name, **options})
 
     def create_index(self, table: str, index: Index) -> str:
@@ -85,7 +85,7 @@ class MongodbDialect:
         if own is None and ANY in texts:
             short = shortened(texts[ANY], 60)
             hint = f"give it as `{{ any = …, {self.engine} = … }}` with a command in JSON"
-            raise InputError(self._place, f"`{short}` cannot be written for {self.engine}: it is SQL", hint)
+            raise InputError(self._location, f"`{short}` cannot be written for {self.engine}: it is SQL", hint)
         return own
 
 

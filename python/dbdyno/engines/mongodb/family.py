@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from dbdyno.base.errors import InputError
-from dbdyno.engines.server.family import Job, Places, check_value, reserved
+from dbdyno.engines.server.family import Job, ServerPaths, check_value, reserved
 from dbdyno.engines.server.programs import Installation, complete, on_path, programs_in, version_of
 
 # Both can run as root.
@@ -124,9 +124,9 @@ def describe(server: Path) -> Installation | None:
     return complete("mongodb", "FerretDB", version, {"ferretdb": server.resolve()}, ("ferretdb",))
 
 
-def address(places: Places) -> Path:
+def address(paths: ServerPaths) -> Path:
     """Return the socket's path."""
-    return places.socket / SOCKET
+    return paths.socket / SOCKET
 
 
 def jobs(installation: Installation, directory: Path) -> Sequence[Job]:  # noqa: ARG001
@@ -160,13 +160,13 @@ def _check_pragma(name: str, value: str) -> None:
 
 
 def command(
-    installation: Installation, places: Places, settings: Mapping[str, str], tcp_port: int | None = None
+    installation: Installation, paths: ServerPaths, settings: Mapping[str, str], tcp_port: int | None = None
 ) -> Sequence[str]:
     """Return the server's command line. ``tcp_port``: an additional port on the loopback interface."""
-    socket_path = str(places.socket / SOCKET)
+    socket_path = str(paths.socket / SOCKET)
     if installation.product == "FerretDB":
         query = "&".join(f"_pragma={name}({value.lower()})" for name, value in settings.items())
-        url = f"file:{quote(str(places.data))}/" + (f"?{query}" if query else "")
+        url = f"file:{quote(str(paths.data))}/" + (f"?{query}" if query else "")
         return (
             str(installation.programs["ferretdb"]),
             "--handler=sqlite",
@@ -187,17 +187,17 @@ def command(
         else:
             options += ["--setParameter", f"{name}={value}"]
     addresses = f"{socket_path},127.0.0.1" if tcp_port else socket_path
-    own = ("--dbpath", str(places.data), "--bind_ip", addresses, "--unixSocketPrefix", str(places.socket))
+    own = ("--dbpath", str(paths.data), "--bind_ip", addresses, "--unixSocketPrefix", str(paths.socket))
     port = ("--port", str(tcp_port)) if tcp_port else ()
     return str(installation.programs["mongod"]), *own, *port, *options
 
 
-def is_ready(places: Places, pid: int) -> bool:  # noqa: ARG001
+def is_ready(paths: ServerPaths, pid: int) -> bool:  # noqa: ARG001
     """Whether the server answers a `hello` on its socket, which is in a private directory."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(_ANSWER_S)
         try:
-            connection.connect(str(places.socket / SOCKET))
+            connection.connect(str(paths.socket / SOCKET))
             connection.sendall(_greeting())
             head = connection.recv(_HEAD.size, socket.MSG_WAITALL)
         except OSError:

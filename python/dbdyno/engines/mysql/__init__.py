@@ -117,12 +117,14 @@ class Mysql(ServerEngine):
         level = isolation_level(mode)
         return f"{f'set transaction isolation level {level}; ' if level else ''}start transaction"
 
-    def dialect(self, definition: "Definition", place: str, settings: Settings) -> "Dialect":
+    def dialect(self, definition: "Definition", location: str, settings: Settings) -> "Dialect":
         """Return MySQL's dialect, with the storage engine of its tables."""
         from dbdyno.engines.mysql.dialect import MysqlDialect
         from dbdyno.engines.mysql.settings import MysqlSettings
 
-        return MysqlDialect(definition, place, settings.storage_engine if isinstance(settings, MysqlSettings) else None)
+        return MysqlDialect(
+            definition, location, settings.storage_engine if isinstance(settings, MysqlSettings) else None
+        )
 
     def configuration(self, settings: Mapping[str, str], begins: str) -> Iterator[tuple[str, list[str]]]:
         """Yield lines of ``my.cnf``; for the isolation level also the option of Django."""
@@ -138,11 +140,11 @@ class Mysql(ServerEngine):
 
     of_tables = ("engine",)
 
-    def read_settings(self, settings: Mapping[str, Scalar], place: str, *, named: bool) -> "MysqlSettings":
+    def read_settings(self, settings: Mapping[str, Scalar], location: str, *, named: bool) -> "MysqlSettings":
         """Check dbdyno's own settings, including the storage engine."""
         from dbdyno.engines.mysql.settings import read_settings
 
-        return read_settings(settings, place, named=named)
+        return read_settings(settings, location, named=named)
 
     def never_durable(self, settings: Mapping[str, str]) -> tuple[str, str] | None:
         """Return a reason and a hint for tables of a storage engine without a log."""
@@ -196,14 +198,14 @@ class Mysql(ServerEngine):
 
         return MysqlServer.of(result, clients)
 
-    def read_log(self, file: TextIO, place: str, form: str | None, prefix: str | None) -> "StatementLog":
+    def read_log(self, file: TextIO, location: str, form: str | None, prefix: str | None) -> "StatementLog":
         """Read the general log or the slow query log."""
         from dbdyno.base.errors import InputError
         from dbdyno.engines.mysql.statement_log import read_log
 
         if prefix is not None:
             raise InputError("--log-line-prefix", "only PostgreSQL's logs have a prefix", "leave it out")
-        return read_log(file, place, form)
+        return read_log(file, location, form)
 
     def waits(self, product: str) -> WaitList | None:
         """Return the list of states and instruments."""

@@ -46,9 +46,9 @@ class MysqlDialect(TranspiledDialect):
         "jsonb": "json",
     }
 
-    def __init__(self, definition: Definition, place: str, storage_engine: str | None = None) -> None:
+    def __init__(self, definition: Definition, location: str, storage_engine: str | None = None) -> None:
         """``storage_engine``: the tables' storage engine; ``None``: the server's default."""
-        super().__init__(definition, place)
+        super().__init__(definition, location)
         self._storage_engine = storage_engine
 
     def quote(self, name: str) -> str:

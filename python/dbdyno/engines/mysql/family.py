@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from dbdyno.base.errors import InputError, SystemFailed
-from dbdyno.engines.server.family import Job, Places, check_value, reserved
+from dbdyno.engines.server.family import Job, ServerPaths, check_value, reserved
 from dbdyno.engines.server.programs import Installation, beside, complete, on_path, programs_in, version_of
 
 _LOADING = {
@@ -85,9 +85,9 @@ _GREETING = re.compile(rb".{4}[\x0a\xff]", re.DOTALL)
 
 def servers() -> Iterator[Path]:
     """Find the programs of MariaDB, then those of MySQL: on the PATH, and in directories of packages."""
-    places = [*on_path(), *(Path("/") / place for place in _PLACES)]
+    paths = [*on_path(), *(Path("/") / directory for directory in _PLACES)]
     for name in ("mariadbd", "mysqld"):
-        yield from programs_in(places, name)
+        yield from programs_in(paths, name)
 
 
 def describe(server: Path) -> Installation | None:
@@ -105,9 +105,9 @@ def describe(server: Path) -> Installation | None:
     return complete("mysql", "MySQL", version, programs, ("mysqld",))
 
 
-def address(places: Places) -> Path:
+def address(paths: ServerPaths) -> Path:
     """Return the socket's path."""
-    return places.socket / SOCKET
+    return paths.socket / SOCKET
 
 
 def jobs(installation: Installation, directory: Path) -> Sequence[Job]:
@@ -150,16 +150,16 @@ def check_settings(installation: Installation, settings: Mapping[str, str]) -> N
 
 
 def command(
-    installation: Installation, places: Places, settings: Mapping[str, str], tcp_port: int | None = None
+    installation: Installation, paths: ServerPaths, settings: Mapping[str, str], tcp_port: int | None = None
 ) -> Sequence[str]:
     """Return the server's command line."""
     server = _server(installation)
     own = [
         "--no-defaults",
         f"--basedir={server.parent.parent}",
-        f"--datadir={places.data}",
-        f"--socket={places.socket / SOCKET}",
-        f"--pid-file={places.own / 'pid'}",
+        f"--datadir={paths.data}",
+        f"--socket={paths.socket / SOCKET}",
+        f"--pid-file={paths.own / 'pid'}",
         # Tables are loaded with LOAD DATA LOCAL, which MySQL forbids by default.
         "--local-infile=ON",
         *(("--bind-address=127.0.0.1", f"--port={tcp_port}") if tcp_port else ("--skip-networking",)),
@@ -168,16 +168,16 @@ def command(
         # Older servers don't have this option.
         own.append("--loose-mysqlx=OFF")
     if not any(name.replace("-", "_").lower() == "tmpdir" for name in settings):
-        own.append(f"--tmpdir={places.own / _TEMPORARY}")
+        own.append(f"--tmpdir={paths.own / _TEMPORARY}")
     return str(server), *own, *(f"--{name}={value}" for name, value in settings.items())
 
 
-def is_ready(places: Places, pid: int) -> bool:  # noqa: ARG001
+def is_ready(paths: ServerPaths, pid: int) -> bool:  # noqa: ARG001
     """Whether the server sends a greeting on its socket, which is in a private directory."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(_GREETING_S)
         try:
-            connection.connect(str(places.socket / SOCKET))
+            connection.connect(str(paths.socket / SOCKET))
             return _GREETING.match(connection.recv(5, socket.MSG_WAITALL)) is not None
         except OSError:
             return False

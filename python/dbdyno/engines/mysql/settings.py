@@ -63,16 +63,16 @@ class MysqlSettings(ServerSettings):
         return "engine", problem, "install its plugin, or use another storage engine"
 
 
-def read_settings(settings: Mapping[str, Scalar], place: str, *, named: bool) -> MysqlSettings:
+def read_settings(settings: Mapping[str, Scalar], location: str, *, named: bool) -> MysqlSettings:
     """Check settings, as :func:`read_server_settings`."""
     given = {name: value for name, value in settings.items() if name != "engine"}
     storage_engine = None
-    read = read_server_settings(given, place, named=named, tls_options=TLS)
+    read = read_server_settings(given, location, named=named, tls_options=TLS)
     if "engine" in settings:
         storage_engine = str(settings["engine"]).lower()
         if storage_engine not in _STORAGE_ENGINES:
             known = ", ".join(_STORAGE_ENGINES)
-            raise InputError(f"{place}: engine", f"unknown storage engine `{storage_engine}`", f"known: {known}")
+            raise InputError(f"{location}: engine", f"unknown storage engine `{storage_engine}`", f"known: {known}")
     parameters = {name: _bytes(value) for name, value in read.parameters.items()} if named else read.parameters
     return MysqlSettings(parameters, read.tls, read.program, storage_engine=storage_engine)
 

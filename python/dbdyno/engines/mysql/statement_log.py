@@ -30,10 +30,10 @@ _SET_TIMESTAMP = re.compile(r"SET timestamp=(\d+)(?:\.(\d+))?;", re.IGNORECASE)
 _USE = re.compile(r"use [^;]*;", re.IGNORECASE)
 
 
-def read_log(file: TextIO, place: str, form: str | None) -> StatementLog:
+def read_log(file: TextIO, location: str, form: str | None) -> StatementLog:
     """Read a log. ``form``: one of :data:`FORMS`, recognized if None. Raises InputError."""
     lines = first_lines(file, _FIRST_LINES)
-    form = form or _form(lines, place)
+    form = form or _form(lines, location)
     if form not in FORMS:
         raise InputError("--log-format", f"MySQL has no log of the form `{form}`", f"give {' or '.join(FORMS)}")
     is_precise = any(re.match(r"(?:# Time: )?\d{4}-\d\d-\d\dT", line) for line in lines)
@@ -41,13 +41,13 @@ def read_log(file: TextIO, place: str, form: str | None) -> StatementLog:
     return StatementLog(f"MySQL {form} log", 1 if is_precise else _SECOND_US, entries)
 
 
-def _form(lines: list[str], place: str) -> str:
+def _form(lines: list[str], location: str) -> str:
     for line in lines:
         if line.startswith(("# Query_time:", "# User@Host:")):
             return "slow"
         if _GENERAL.match(line.rstrip("\r\n")):
             return "general"
-    raise InputError(place, "not a MySQL or MariaDB log", _HINT)
+    raise InputError(location, "not a MySQL or MariaDB log", _HINT)
 
 
 def _general(lines: Iterator[str]) -> Iterator[Logged]:

@@ -111,11 +111,11 @@ class Postgresql(ServerEngine):
 
     of_tables = ("index_directory",)
 
-    def read_settings(self, settings: Mapping[str, Scalar], place: str, *, named: bool) -> "ServerSettings":
+    def read_settings(self, settings: Mapping[str, Scalar], location: str, *, named: bool) -> "ServerSettings":
         """Check dbdyno's own settings. Tablespaces allow a separate directory for indexes."""
         from dbdyno.engines.server.settings import read_server_settings
 
-        return read_server_settings(settings, place, named=named, index_directory=True)
+        return read_server_settings(settings, location, named=named, index_directory=True)
 
     def listen_setting(self, part: str) -> str | None:
         """Return `max_connections`, as PostgreSQL requests a queue of twice that length."""
@@ -158,11 +158,11 @@ class Postgresql(ServerEngine):
         level = isolation_level(mode) if verb == "begin" else None
         return f"{verb} isolation level {level}" if level else verb
 
-    def dialect(self, definition: "Definition", place: str, settings: Settings) -> "Dialect":
+    def dialect(self, definition: "Definition", location: str, settings: Settings) -> "Dialect":
         """Return PostgreSQL's dialect."""
         from dbdyno.engines.postgresql.dialect import PostgresqlDialect
 
-        return PostgresqlDialect(definition, place)
+        return PostgresqlDialect(definition, location)
 
     def family(self) -> "Family":
         """Return how PostgreSQL is started."""
@@ -221,11 +221,11 @@ class Postgresql(ServerEngine):
 
         return PostgresqlServer.of(result, clients)
 
-    def read_log(self, file: TextIO, place: str, form: str | None, prefix: str | None) -> "StatementLog":
+    def read_log(self, file: TextIO, location: str, form: str | None, prefix: str | None) -> "StatementLog":
         """Read its server log."""
         from dbdyno.engines.postgresql.statement_log import read_log
 
-        return read_log(file, place, form, prefix)
+        return read_log(file, location, form, prefix)
 
     def waits(self, product: str) -> WaitList | None:
         """Return the list of wait events. Names such as `WALSync` and `WalSync` differ only in case."""

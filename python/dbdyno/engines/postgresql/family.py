@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from dbdyno.base.errors import InputError
-from dbdyno.engines.server.family import Job, Places, check_value, reserved
+from dbdyno.engines.server.family import Job, ServerPaths, check_value, reserved
 from dbdyno.engines.server.programs import Installation, complete, on_path, programs_in, version_of
 
 ACCOUNT: str | None = "postgres"
@@ -78,8 +78,8 @@ def servers() -> Iterator[Path]:
         wheel = importlib.util.find_spec(_WHEEL)
     except (ImportError, ValueError):
         return
-    for place in (wheel.submodule_search_locations or ()) if wheel is not None else ():
-        yield from programs_in(sorted(Path(place).glob("**/bin")), "postgres")
+    for directory in (wheel.submodule_search_locations or ()) if wheel is not None else ():
+        yield from programs_in(sorted(Path(directory).glob("**/bin")), "postgres")
 
 
 def describe(server: Path) -> Installation | None:
@@ -91,9 +91,9 @@ def describe(server: Path) -> Installation | None:
     return complete("postgresql", "PostgreSQL", version, programs, ("postgres", "initdb"))
 
 
-def address(places: Places) -> Path:
+def address(paths: ServerPaths) -> Path:
     """Return the socket's directory, as PostgreSQL's clients expect."""
-    return places.socket
+    return paths.socket
 
 
 def jobs(installation: Installation, directory: Path) -> Sequence[Job]:
@@ -140,11 +140,11 @@ def check_settings(installation: Installation, settings: Mapping[str, str]) -> N
 
 
 def command(
-    installation: Installation, places: Places, settings: Mapping[str, str], tcp_port: int | None = None
+    installation: Installation, paths: ServerPaths, settings: Mapping[str, str], tcp_port: int | None = None
 ) -> Sequence[str]:
     """Return the server's command line. The socket is named after the port."""
     # A list of directories; quotes protect commas and spaces.
-    socket = '"' + str(places.socket).replace('"', '""') + '"'
+    socket = '"' + str(paths.socket).replace('"', '""') + '"'
     own = {
         "listen_addresses": "127.0.0.1" if tcp_port else "",
         "port": str(tcp_port or PORT),
@@ -154,13 +154,13 @@ def command(
         "logging_collector": "off",
     }
     options = [word for name, value in (own | dict(settings)).items() for word in ("-c", f"{name}={value}")]
-    return str(installation.programs["postgres"]), "-D", str(places.data), *options
+    return str(installation.programs["postgres"]), "-D", str(paths.data), *options
 
 
-def is_ready(places: Places, pid: int) -> bool:
+def is_ready(paths: ServerPaths, pid: int) -> bool:
     """Whether the server with this process id reports that it accepts connections."""
     try:
-        lines = (places.data / "postmaster.pid").read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = (paths.data / "postmaster.pid").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return False
     return len(lines) >= _STATUS_LINE and lines[0] == str(pid) and lines[_STATUS_LINE - 1].strip() == "ready"

@@ -17,7 +17,7 @@ QUIET = ("--no-psqlrc", "--quiet")
 def client_program(name: str) -> str:
     """Return the path of ``pg_dump`` or ``psql`` of the newest installation. Raises SystemFailed."""
     places = [str(installation.server.parent / name) for installation in find_installations("postgresql")]
-    found = next((place for place in [*places, name] if shutil.which(place)), None)
+    found = next((directory for directory in [*places, name] if shutil.which(directory)), None)
     if found is None:
         raise SystemFailed(f"`{name}` is missing: install PostgreSQL's client programs")
     return found

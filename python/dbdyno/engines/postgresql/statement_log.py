@@ -60,16 +60,16 @@ class _Record:
     code: str
 
 
-def read_log(file: TextIO, place: str, form: str | None, prefix: str | None) -> StatementLog:
+def read_log(file: TextIO, location: str, form: str | None, prefix: str | None) -> StatementLog:
     """Read a log. ``form``: one of :data:`FORMS`, recognized if None. Raises InputError."""
-    form = form or _form(file, place)
+    form = form or _form(file, location)
     if prefix is not None and form != "stderr":
         raise InputError("--log-line-prefix", f"a {form} has no prefix", "leave it out")
     if form == "stderr":
-        pattern = _checked_pattern(file, place, PREFIX if prefix is None else prefix)
+        pattern = _checked_pattern(file, location, PREFIX if prefix is None else prefix)
     readers: Mapping[str, Callable[[], Iterator[_Record]]] = {
-        "csvlog": lambda: _csv_records(file, place),
-        "jsonlog": lambda: _json_records(file, place),
+        "csvlog": lambda: _csv_records(file, location),
+        "jsonlog": lambda: _json_records(file, location),
         "stderr": lambda: _line_records(file, pattern),
     }
     if form not in readers:
@@ -77,17 +77,17 @@ def read_log(file: TextIO, place: str, form: str | None, prefix: str | None) -> 
     return StatementLog(f"PostgreSQL {form}", _RESOLUTION_US, _entries(readers[form]()))
 
 
-def _form(file: TextIO, place: str) -> str:
+def _form(file: TextIO, location: str) -> str:
     lines = first_lines(file, 1)
     if not lines:
-        raise InputError(place, "the log is empty", _WHERE)
+        raise InputError(location, "the log is empty", _WHERE)
     if lines[0].startswith("{"):
         return "jsonlog"
     is_csv = re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ [^,\s]+,", lines[0]) is not None
     return "csvlog" if is_csv else "stderr"
 
 
-def _csv_records(file: TextIO, place: str) -> Iterator[_Record]:
+def _csv_records(file: TextIO, location: str) -> Iterator[_Record]:
     csv.field_size_limit(_MAX_FIELD_LENGTH)
     reader = csv.reader(file)
     try:
@@ -97,20 +97,22 @@ def _csv_records(file: TextIO, place: str) -> Iterator[_Record]:
                 if next(reader, None) is None:
                     return
                 problem = f"{len(row)} columns; a csvlog has at least {_MIN_COLUMNS}"
-                raise InputError(f"{place}, line {reader.line_num}", problem, "give `--log-format`")
+                raise InputError(f"{location}, line {reader.line_num}", problem, "give `--log-format`")
             yield _of_fields(dict(zip(_COLUMNS, row, strict=False)))
     except csv.Error as error:
-        raise InputError(f"{place}, line {reader.line_num}", f"not a csvlog: {error}", "give `--log-format`") from None
+        raise InputError(
+            f"{location}, line {reader.line_num}", f"not a csvlog: {error}", "give `--log-format`"
+        ) from None
 
 
-def _json_records(file: TextIO, place: str) -> Iterator[_Record]:
+def _json_records(file: TextIO, location: str) -> Iterator[_Record]:
     for number, line in enumerate(file, 1):
         try:
             fields = json.loads(line)
         except ValueError:
             if not line.endswith("\n"):
                 return
-            raise InputError(f"{place}, line {number}", "not JSON", "give `--log-format`") from None
+            raise InputError(f"{location}, line {number}", "not JSON", "give `--log-format`") from None
         yield _of_fields({name: str(value) for name, value in fields.items()})
 
 
@@ -126,12 +128,12 @@ def _of_fields(fields: Mapping[str, str]) -> _Record:
     )
 
 
-def _checked_pattern(file: TextIO, place: str, prefix: str) -> re.Pattern[str]:
+def _checked_pattern(file: TextIO, location: str, prefix: str) -> re.Pattern[str]:
     """Return a pattern for the beginning of a line. Raises InputError if no line begins so."""
     pattern = _prefix_pattern(prefix)
     if not any(pattern.match(line) for line in first_lines(file, _PREFIX_LINES)):
         problem = f"no line begins with the prefix `{prefix}`"
-        raise InputError(place, problem, "give the server's setting: `--log-line-prefix '%m [%p] '`")
+        raise InputError(location, problem, "give the server's setting: `--log-line-prefix '%m [%p] '`")
     return pattern
 
 

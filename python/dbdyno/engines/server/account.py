@@ -26,13 +26,13 @@ class Account:
         return self.uid, self.gid, self.groups
 
 
-def current_user(place: str) -> str:
-    """Return the name of the user who runs dbdyno. Raises InputError at ``place`` if the user has no name."""
+def current_user(location: str) -> str:
+    """Return the name of the user who runs dbdyno. Raises InputError at ``location`` if the user has no name."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):
         problem = f"no user is given, and user id {os.geteuid()} has no name on this system"
-        raise InputError(place, problem, "add the user to the URL, e.g. `postgresql://me@host/database`") from None
+        raise InputError(location, problem, "add the user to the URL, e.g. `postgresql://me@host/database`") from None
 
 
 def server_account(engine: str) -> Account | None:

@@ -12,7 +12,7 @@ from dbdyno.model.plan.settings import Scalar
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dbdyno.engines.provisioner import Place, Provisioner
+    from dbdyno.engines.provisioner import Provisioner, ProvisioningContext
     from dbdyno.engines.server.family import Job
     from dbdyno.engines.server.programs import Installation
     from dbdyno.engines.server.settings import ServerSettings
@@ -32,11 +32,11 @@ class ServerEngine(Engine):
     of_tables: tuple[str, ...] = ()
     """Settings that only affect tables created by dbdyno."""
 
-    def read_settings(self, settings: Mapping[str, Scalar], place: str, *, named: bool) -> "ServerSettings":
+    def read_settings(self, settings: Mapping[str, Scalar], location: str, *, named: bool) -> "ServerSettings":
         """Check dbdyno's own settings; the server checks its parameters."""
         from dbdyno.engines.server.settings import read_server_settings
 
-        return read_server_settings(settings, place, named=named)
+        return read_server_settings(settings, location, named=named)
 
     def unused(self, system: "SystemSpec", definition: "Definition") -> tuple[str, str] | None:
         """Return a TLS option for a Unix socket, or a setting for tables if the experiment creates none."""
@@ -69,18 +69,18 @@ class ServerEngine(Engine):
         """
         raise NotImplementedError
 
-    def provisioner(self, system: "SystemSpec", place: "Place") -> "Provisioner":
+    def provisioner(self, system: "SystemSpec", context: "ProvisioningContext") -> "Provisioner":
         """Return the provisioner for a named server, or for servers that dbdyno starts. Raises InputError."""
         if system.host:
             from dbdyno.engines.server.named import NamedProvisioner
 
-            return NamedProvisioner(system, self.databases, place)
+            return NamedProvisioner(system, self.databases, context)
         if self.family() is None:
             hint = f"name a running server: `{self.name}://user:password@host/database`"
             raise InputError(system.name, f"dbdyno can't start {self.title} servers", hint)
         from dbdyno.engines.server.managed import ManagedProvisioner
 
-        return ManagedProvisioner(self.name, place, self.index_move_job)
+        return ManagedProvisioner(self.name, context, self.index_move_job)
 
     def found_here(self) -> Iterator[tuple[str, str, str, str]]:
         """Yield the installed servers, or how to install one."""

@@ -20,7 +20,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Places:
+class ServerPaths:
     """Private directories of one running server: for its data, its other files and its socket."""
 
     data: Path
@@ -61,7 +61,7 @@ class Family(Protocol):
     def describe(self, server: Path) -> Installation | None:
         """Return the installation that a server program belongs to; ``None``: no server, or incomplete."""
 
-    def address(self, places: "Places") -> Path:
+    def address(self, paths: "ServerPaths") -> Path:
         """Return the socket's address for clients: its path or its directory."""
 
     def jobs(self, installation: Installation, directory: Path) -> Sequence[Job]:
@@ -71,11 +71,11 @@ class Family(Protocol):
         """Raise InputError for a setting that dbdyno sets itself, or an invalid name."""
 
     def command(
-        self, installation: Installation, places: Places, settings: Mapping[str, str], tcp_port: int | None = None
+        self, installation: Installation, paths: ServerPaths, settings: Mapping[str, str], tcp_port: int | None = None
     ) -> Sequence[str]:
         """Return the server's command line. ``tcp_port``: an additional port on the loopback interface."""
 
-    def is_ready(self, places: Places, pid: int) -> bool:
+    def is_ready(self, paths: ServerPaths, pid: int) -> bool:
         """Whether the server with this process id answers."""
 
 

@@ -23,25 +23,29 @@ class IndexDirectories:
 
     def check(self, named: str, system: str) -> None:
         """Raise InputError if a directory can't be used; ``system``: the name of the system whose setting it is."""
-        place, path = f"{system}: index_directory", Path(named).absolute()
+        directory, path = f"{system}: index_directory", Path(named).absolute()
         if any(each in named for each in "\n\r\0'"):
-            raise InputError(place, "the name contains a quotation mark or a line break", "use another directory")
+            raise InputError(directory, "the name contains a quotation mark or a line break", "use another directory")
         if not path.is_dir():
             raise InputError(
-                place, f"no such directory: {path}", "name an existing directory; dbdyno removes the files it creates"
+                directory,
+                f"no such directory: {path}",
+                "name an existing directory; dbdyno removes the files it creates",
             )
         account = server_account(self._engine)
         if account is not None and closed_directory(path, account) is not None:
             problem = (
                 f"the server runs as the user `{account.name}`, who may not enter {closed_directory(path, account)}"
             )
-            raise InputError(place, problem, "use a directory that every user may enter")
+            raise InputError(directory, problem, "use a directory that every user may enter")
         try:
             made = self.directory(named)
             made.mkdir()
             made.rmdir()
         except OSError as error:
-            raise InputError(place, f"can't create files in {path}: {reason(error)}", "use another directory") from None
+            raise InputError(
+                directory, f"can't create files in {path}: {reason(error)}", "use another directory"
+            ) from None
 
     def directory(self, named: str) -> Path:
         """Return the path of a new directory inside the named one, without creating it."""

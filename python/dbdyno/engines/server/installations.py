@@ -26,21 +26,21 @@ def find_installations(engine: str) -> list[Installation]:
     return sorted(found.values(), key=lambda each: _order(each.version), reverse=True)
 
 
-def installation_of(engine: str, program: str, place: str) -> Installation:
+def installation_of(engine: str, program: str, location: str) -> Installation:
     """Return the installation of an engine whose server is ``program``: a path, or a name on the PATH.
 
-    Raises InputError at ``place`` if the program doesn't exist or is not a server of the engine.
+    Raises InputError at ``location`` if the program doesn't exist or is not a server of the engine.
     """
     # If the name contains a slash, which() checks only that path.
     path = shutil.which(program)
     if path is None:
         found = ", ".join(f"`{find_installation.server}`" for find_installation in find_installations(engine))
         hint = f"give the path of a server; found here: {found}" if found else how_to_install(engine)
-        raise InputError(f"{place}: program", f"`{program}`: not an executable file", hint)
+        raise InputError(f"{location}: program", f"`{program}`: not an executable file", hint)
     installation = family_of(engine).describe(Path(path).absolute())
     if installation is None:
         problem = f"`{path}` is not a {engine} server, or programs that it requires are missing"
-        raise InputError(f"{place}: program", problem, family_of(engine).PROGRAMS)
+        raise InputError(f"{location}: program", problem, family_of(engine).PROGRAMS)
     return installation
 
 

@@ -46,12 +46,12 @@ def unix_socket(target: Mapping[str, Any], questions: SocketQueries) -> dict[str
     identity = _answer(target, questions.identity)
     if not identity:
         return None
-    for place in dict.fromkeys([_answer(target, questions.place) or "", *questions.usual]):
-        path = Path(place) / questions.file.format(port=target.get("port"))
-        if not place.startswith("/") or not path.is_socket():
+    for directory in dict.fromkeys([_answer(target, questions.place) or "", *questions.usual]):
+        path = Path(directory) / questions.file.format(port=target.get("port"))
+        if not directory.startswith("/") or not path.is_socket():
             continue
         # Connections to a Unix socket are not encrypted.
-        address: dict[str, Any] = {"host": place} | ({"tls": None} if "tls" in target else {})
+        address: dict[str, Any] = {"host": directory} | ({"tls": None} if "tls" in target else {})
         if _answer({**target, **address}, questions.identity) == identity:
             return address
     return None

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from dbdyno.base.errors import InputError, SystemFailed, reason
 from dbdyno.base.paths import cache_directory
-from dbdyno.engines.provisioner import Place, Ready
+from dbdyno.engines.provisioner import ProvisioningContext, Ready
 from dbdyno.engines.server.account import allow_traversal, change_owner, closed_directory, server_account
 from dbdyno.engines.server.data import kept_data
 from dbdyno.engines.server.index_directories import IndexDirectories, Moving, same_device
@@ -64,14 +64,14 @@ class Served(Ready):
 class ManagedProvisioner:
     """Starts the servers of one engine."""
 
-    def __init__(self, engine: str, place: Place, moving: Moving) -> None:
+    def __init__(self, engine: str, context: ProvisioningContext, moving: Moving) -> None:
         """A server that may not enter the run's workspace works in another directory.
 
         ``moving``: returns the program that moves indexes to a separate directory.
         """
         self._engine = engine
-        self._interrupted = place.interrupted
-        self._workspace = place.workspace
+        self._interrupted = context.interrupted
+        self._workspace = context.workspace
         self._own: Workspace | None = None
         # By requested program. Detection executes programs for their versions, and the choice must not change in a run.
         self._found: dict[str | None, Installation] = {}
@@ -99,7 +99,7 @@ class ManagedProvisioner:
         try:
             self._try(installation, parameters)
         except InputError as error:
-            if error.place not in settings.asked or error.place in settings.parameters:
+            if error.location not in settings.asked or error.location in settings.parameters:
                 raise
             name, problem, hint = settings.lacking(installation.title)
             raise InputError(f"{compiled.cell.system.name}: {name}", problem, hint) from None

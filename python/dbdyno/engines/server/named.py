@@ -17,7 +17,7 @@ from dbdyno.base.paths import cache_directory
 from dbdyno.base.timestamps import utc_now
 from dbdyno.engines.lookup import engine_of
 from dbdyno.engines.passwords import password_of
-from dbdyno.engines.provisioner import Place, Ready
+from dbdyno.engines.provisioner import ProvisioningContext, Ready
 from dbdyno.engines.server.account import current_user
 from dbdyno.engines.server.databases import Databases
 from dbdyno.engines.server.ownership import ENDS, FileLock, OwnershipLock, SessionLock, database_name, new_token
@@ -77,15 +77,15 @@ class NamedProvisioner:
     never those of running ones.
     """
 
-    def __init__(self, system: SystemSpec, databases: Databases, place: Place) -> None:
+    def __init__(self, system: SystemSpec, databases: Databases, context: ProvisioningContext) -> None:
         """``system``: the server; ``databases``: how to create databases on it. Doesn't connect yet."""
-        self._allow_writes = place.allow_writes
+        self._allow_writes = context.allow_writes
         self._databases = databases
         self.observations: list[dict[str, Any]] = []
         self._resolved = False
         self._judged: set[str] = set()
         self._system = system
-        self._interrupted = place.interrupted
+        self._interrupted = context.interrupted
         # The key of the data in the template database, and how long loading them took.
         self._key = ""
         self._loaded: dict[str, Any] = {}
@@ -318,8 +318,8 @@ class NamedProvisioner:
         return self._system.database or self._databases.always
 
     def _take_lock(self) -> IO[bytes]:
-        place = f"{self._system.engine}-{self._system.host}-{self._system.port}"
-        path = cache_directory("servers") / hashlib.sha256(place.encode()).hexdigest()[:16]
+        location = f"{self._system.engine}-{self._system.host}-{self._system.port}"
+        path = cache_directory("servers") / hashlib.sha256(location.encode()).hexdigest()[:16]
         lock = path.open("wb")
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -88,14 +88,14 @@ class FileLock:
 
         Raises SystemFailed.
         """
-        place = hashlib.sha256(f"{system.engine}-{system.host}-{system.port}".encode()).hexdigest()[:16]
+        location = hashlib.sha256(f"{system.engine}-{system.host}-{system.port}".encode()).hexdigest()[:16]
         directory = cache_directory("servers")
-        for path in abandoned(directory, f"{place}-"):
+        for path in abandoned(directory, f"{location}-"):
             left = path.name.split("-")[1]
             for end in ENDS:
                 _drop_left(drop, database_name(left, end))
         try:
-            self._claim = Claim(directory, f"{place}-{token}-")
+            self._claim = Claim(directory, f"{location}-{token}-")
         except OSError as error:
             raise SystemFailed(f"{directory}: can't create a file: {reason(error)}") from error
 

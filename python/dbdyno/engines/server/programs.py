@@ -40,13 +40,13 @@ class Installation:
 
 def on_path() -> list[Path]:
     """Return the absolute directories of the PATH."""
-    return [Path(place) for place in os.get_exec_path() if Path(place).is_absolute()]
+    return [Path(directory) for directory in os.get_exec_path() if Path(directory).is_absolute()]
 
 
 def programs_in(places: list[Path], name: str) -> Iterator[Path]:
     """Find the programs of a name in directories, in their order."""
-    for place in places:
-        path = place / name
+    for directory in places:
+        path = directory / name
         try:
             if path.is_file() and os.access(path, os.X_OK):
                 yield path
@@ -67,9 +67,9 @@ def complete(
 def beside(home: Path, *names: str) -> Path:
     """Find a program in the installation of a server's directory, or on the PATH."""
     for name in names:
-        for place in (home, home.parent / "bin", home.parent / "scripts"):
-            if os.access(place / name, os.X_OK):
-                return place / name
+        for directory in (home, home.parent / "bin", home.parent / "scripts"):
+            if os.access(directory / name, os.X_OK):
+                return directory / name
     return Path(shutil.which(names[0]) or home / names[0])
 
 

@@ -19,7 +19,7 @@ from dbdyno.engines.server.account import (
     server_account,
 )
 from dbdyno.engines.server.environment import environment
-from dbdyno.engines.server.family import Family, Places
+from dbdyno.engines.server.family import Family, ServerPaths
 from dbdyno.engines.server.launch import family_of
 from dbdyno.engines.server.log import adjusted, last_words, refused
 from dbdyno.engines.server.preload import Preload
@@ -54,7 +54,7 @@ class Server:
     def __init__(
         self,
         installation: Installation,
-        places: Places,
+        paths: ServerPaths,
         kept: SupervisedProcess,
         tcp_port: int | None = None,
         preload: Preload | None = None,
@@ -62,13 +62,13 @@ class Server:
         """``kept``: its supervised process."""
         family = family_of(installation.engine)
         self.installation = installation
-        self.data = places.data
+        self.data = paths.data
         self.pid = kept.pid
-        self.socket = family.address(places)
+        self.socket = family.address(paths)
         self.port = tcp_port or family.PORT
         self.user = family.USER
         self.database = family.DATABASE
-        self.log = places.own / _LOG
+        self.log = paths.own / _LOG
         self.preload = preload
         self._kept = kept
 
@@ -149,27 +149,27 @@ def start_server(  # noqa: PLR0913 - each is a property of the process
     family = family_of(installation.engine)
     family.check_settings(installation, settings)
     account = server_account(installation.engine)
-    places = _places(installation, family, data.absolute(), work.absolute(), account)
-    own = (places.own, *(places.own / name for name in family.DIRECTORIES))
-    made = own if places.socket == places.own else (*own, places.socket)
+    paths = _places(installation, family, data.absolute(), work.absolute(), account)
+    own = (paths.own, *(paths.own / name for name in family.DIRECTORIES))
+    made = own if paths.socket == paths.own else (*own, paths.socket)
     preload = Preload.make(work.absolute(), account) if preloaded else None
-    removed = (places.own, places.socket) if preload is None else (places.own, places.socket, preload.directory)
+    removed = (paths.own, paths.socket) if preload is None else (paths.own, paths.socket, preload.directory)
     task = Task(
-        command=tuple(family.command(installation, places, settings, tcp_port)),
+        command=tuple(family.command(installation, paths, settings, tcp_port)),
         environment=environment() if preload is None else preload.environment(environment()),
-        directory=str(places.data),
+        directory=str(paths.data),
         owner=account.owner if account is not None else None,
         stop=family.STOP,
         death_signal=family.DEATH,
-        log=str(places.own / _LOG),
+        log=str(paths.own / _LOG),
         make=tuple(str(path) for path in made),
         remove=tuple(str(path) for path in removed),
         abandoned=tuple(str(path.absolute()) for path in remove),
     )
     kept = SupervisedProcess(task, held)
-    server = Server(installation, places, kept, tcp_port, preload)
+    server = Server(installation, paths, kept, tcp_port, preload)
     try:
-        _await(server, family, places, kept, settings)
+        _await(server, family, paths, kept, settings)
         change = adjusted(settings, server.log.read_text(encoding="utf-8", errors="replace"))
         if change is not None:
             name, words = change
@@ -183,11 +183,11 @@ def start_server(  # noqa: PLR0913 - each is a property of the process
 
 
 def _await(
-    server: Server, family: Family, places: Places, kept: SupervisedProcess, settings: Mapping[str, str]
+    server: Server, family: Family, paths: ServerPaths, kept: SupervisedProcess, settings: Mapping[str, str]
 ) -> None:
     title = server.installation.title
     end = time.monotonic() + _START_TIMEOUT_S
-    while not family.is_ready(places, kept.pid):
+    while not family.is_ready(paths, kept.pid):
         ended = kept.wait(_CHECK_S)
         if ended is not None:
             refusal = refused(settings, ended.output)
@@ -195,13 +195,13 @@ def _await(
                 name, words = refusal
                 raise InputError(name, f"{title} rejects `{settings[name]}`: {words}")
             why = last_words(ended.output) or f"it ended with exit code {ended.code}"
-            raise SystemFailed(f"{title} does not start on {places.data}: {why}")
+            raise SystemFailed(f"{title} does not start on {paths.data}: {why}")
         if time.monotonic() > end:
             said = server.last_words() or "it wrote nothing"
-            raise SystemFailed(f"{title} on {places.data} did not answer within {_START_TIMEOUT_S:g} s: {said}")
+            raise SystemFailed(f"{title} on {paths.data} did not answer within {_START_TIMEOUT_S:g} s: {said}")
 
 
-def _places(installation: Installation, family: Family, data: Path, work: Path, account: Account | None) -> Places:
+def _places(installation: Installation, family: Family, data: Path, work: Path, account: Account | None) -> ServerPaths:
     for directory in (data, work):
         if not directory.is_dir():
             raise SystemFailed(f"{directory}: no such directory")
@@ -225,7 +225,7 @@ def _places(installation: Installation, family: Family, data: Path, work: Path, 
         if not _fits(sockets / family.SOCKET) or closed_directory(sockets.parent, account) is not None:
             problem = f"can't create a socket in {sockets.parent}, nor below {work}, whose path is too long"
             raise SystemFailed(f"{problem}: set TMPDIR to a directory with a short path that every user may enter")
-    return Places(data, own, sockets)
+    return ServerPaths(data, own, sockets)
 
 
 def _fits(socket: Path) -> bool:

@@ -50,14 +50,14 @@ def server_settings_of(compiled: "CompiledCell") -> ServerSettings:
 
 def read_server_settings(
     settings: Mapping[str, Scalar],
-    place: str,
+    location: str,
     *,
     named: bool,
     index_directory: bool = False,
     truth: tuple[str, str] = ("on", "off"),
     tls_options: TlsOptions | None = LIBPQ,
 ) -> ServerSettings:
-    """Check settings as far as possible without the server. Raises InputError at ``place``.
+    """Check settings as far as possible without the server. Raises InputError at ``location``.
 
     ``named``: the server already runs; its settings include connection options. ``index_directory``: whether the server
     can store indexes in a separate directory. ``truth``: the server's words for true and false; ``tls_options``: the
@@ -70,15 +70,15 @@ def read_server_settings(
     tls = Tls()
     # Without TLS, the server rejects TLS options as unknown parameters.
     if named and tls_options is not None:
-        tls, values = split_tls(tls_options, values, place)
+        tls, values = split_tls(tls_options, values, location)
     for name in ("program", "index_directory"):
         if values.get(name) == "":
-            raise InputError(f"{place}: {name}", "the value is empty", "give a path, or leave it out")
+            raise InputError(f"{location}: {name}", "the value is empty", "give a path, or leave it out")
     program = values.pop("program", None)
     if program is not None and named:
-        raise InputError(f"{place}: program", "only servers that dbdyno starts have this setting", "leave it out")
+        raise InputError(f"{location}: program", "only servers that dbdyno starts have this setting", "leave it out")
     directory = values.pop("index_directory", None) if index_directory else None
     if directory is not None and named:
         hint = "leave it out, and create a tablespace on the server"
-        raise InputError(f"{place}: index_directory", "only servers that dbdyno starts have this setting", hint)
+        raise InputError(f"{location}: index_directory", "only servers that dbdyno starts have this setting", hint)
     return ServerSettings(values, tls, program, directory)

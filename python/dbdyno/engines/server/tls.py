@@ -35,8 +35,8 @@ class Tls:
         return {"mode": self.mode, "roots": self.roots}
 
 
-def split_tls(options: TlsOptions, values: Mapping[str, str], place: str) -> tuple[Tls, dict[str, str]]:
-    """Separate TLS options from a named server's settings. Raises InputError at ``place``."""
+def split_tls(options: TlsOptions, values: Mapping[str, str], location: str) -> tuple[Tls, dict[str, str]]:
+    """Separate TLS options from a named server's settings. Raises InputError at ``location``."""
     given: dict[str, str] = {}
     rest: dict[str, str] = {}
     for name, value in values.items():
@@ -44,9 +44,9 @@ def split_tls(options: TlsOptions, values: Mapping[str, str], place: str) -> tup
         if key is None:
             rest[name] = value
         elif key in given:
-            raise InputError(f"{place}: {name}", "this option is given twice, by two names", "remove one")
+            raise InputError(f"{location}: {name}", "this option is given twice, by two names", "remove one")
         else:
-            given[key] = _mode(options, name, value, place) if key == "mode" else _file(name, value, place)
+            given[key] = _mode(options, name, value, location) if key == "mode" else _file(name, value, location)
     mode, roots = given.get("mode", Tls.mode), given.get("roots")
     # As in libpq: naming CA certificates implies verifying the server. MySQL's client verifies with VERIFY_… only.
     if "sslrootcert" in values and mode == "require":
@@ -62,18 +62,18 @@ def asks_for_tls(name: str, value: str) -> bool:
     return option == "sslmode" and value.lower() not in ("disable", "disabled", "allow", "prefer", "preferred")
 
 
-def _mode(options: TlsOptions, name: str, value: str, place: str) -> str:
+def _mode(options: TlsOptions, name: str, value: str, location: str) -> str:
     known = [*_MODES, *options.modes]
     mode = value.lower()
     if mode not in known:
         close = difflib.get_close_matches(mode, known, 1)
         hint = f"did you mean `{close[0]}`?" if close else f"known: {', '.join(known)}"
-        raise InputError(f"{place}: {name}", f"unknown mode `{value}`", hint)
+        raise InputError(f"{location}: {name}", f"unknown mode `{value}`", hint)
     return options.modes.get(mode, mode)
 
 
-def _file(name: str, value: str, place: str) -> str:
-    path = expand_user(value, f"{place}: {name}").absolute()
+def _file(name: str, value: str, location: str) -> str:
+    path = expand_user(value, f"{location}: {name}").absolute()
     if not path.is_file():
-        raise InputError(f"{place}: {name}", f"no such file: {path}", "name a file with certificates (PEM)")
+        raise InputError(f"{location}: {name}", f"no such file: {path}", "name a file with certificates (PEM)")
     return str(path)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dbdyno.engines.index_trials import IndexTrials
     from dbdyno.engines.plans import PlanRead
     from dbdyno.engines.prefix_rules import PrefixRules
-    from dbdyno.engines.provisioner import Place, Provisioner
+    from dbdyno.engines.provisioner import Provisioner, ProvisioningContext
     from dbdyno.engines.sqlite.settings import SqliteSettings
     from dbdyno.engines.string_rules import CaseRule, Column
     from dbdyno.model.events.trial import TrialResult
@@ -74,7 +74,7 @@ class Sqlite(Engine):
         """Return the verb, and for ``begin`` the mode of the transaction."""
         return f"begin {mode}" if verb == "begin" and mode != "deferred" else verb
 
-    def dialect(self, definition: "Definition", place: str, settings: Settings) -> "Dialect":
+    def dialect(self, definition: "Definition", location: str, settings: Settings) -> "Dialect":
         """Return SQLite's dialect."""
         from dbdyno.engines.sqlite.dialect import SqliteDialect
 
@@ -83,14 +83,14 @@ class Sqlite(Engine):
     def read_settings(
         self,
         settings: Mapping[str, Scalar],
-        place: str,
+        location: str,
         *,
         named: bool,
     ) -> "SqliteSettings":
         """Check all settings. Raises InputError."""
         from dbdyno.engines.sqlite.settings import read_settings
 
-        return read_settings(settings, place)
+        return read_settings(settings, location)
 
     def check_setting(self, name: str, value: Scalar) -> None:
         """Raise InputError for an unknown setting or an invalid value."""
@@ -173,11 +173,11 @@ class Sqlite(Engine):
         own = _own(settings)
         return replace(own, library=path_in_checkout(own.library), source=path_in_checkout(own.source))
 
-    def provisioner(self, system: "SystemSpec", place: "Place") -> "Provisioner":
+    def provisioner(self, system: "SystemSpec", context: "ProvisioningContext") -> "Provisioner":
         """Return the provisioner of SQLite files."""
         from dbdyno.engines.sqlite.provisioner import SqliteProvisioner
 
-        return SqliteProvisioner(place)
+        return SqliteProvisioner(context)
 
     def found_here(self) -> Iterator[tuple[str, str, str, str]]:
         """Yield the bundled version."""

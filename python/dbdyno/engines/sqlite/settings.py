@@ -183,7 +183,7 @@ _MINIMUM = {"journal_size_limit": -1, "wal_autocheckpoint": 0}
 
 
 def in_force(name: str, asked: str, actual: str | None) -> bool | None:
-    """Whether a PRAGMA has the requested value; ``found``: the value read back, ``None`` if SQLite doesn't know it.
+    """Whether a PRAGMA has the requested value; ``actual``: the value read back, ``None`` if SQLite doesn't know it.
 
     ``None``: the setting is not a PRAGMA and can't be read back.
     """
@@ -254,23 +254,23 @@ def sets_syncing(statement: str) -> bool:
     return "pragma" in text and any(name in text for name in _DECIDE_SYNCS)
 
 
-def read_settings(settings: Mapping[str, Scalar], place: str) -> SqliteSettings:
-    """Check settings by name. Raises InputError at ``place`` for an unknown name or an invalid value."""
+def read_settings(settings: Mapping[str, Scalar], location: str) -> SqliteSettings:
+    """Check settings by name. Raises InputError at ``location`` for an unknown name or an invalid value."""
     values: dict[str, str] = {}
     for name, value in settings.items():
         text = ("on" if value else "off") if isinstance(value, bool) else str(value)
         if name not in _READERS:
-            raise InputError(f"{place}: {name}", f"unknown SQLite setting `{name}`", _nearest(name))
+            raise InputError(f"{location}: {name}", f"unknown SQLite setting `{name}`", _nearest(name))
         if text == DEFAULT:
             continue
         read, wanted = _READERS[name]
         read_value = read(text)
         if read_value is None:
-            raise InputError(f"{place}: {name}", f"`{text}` is not {wanted}", f"give {wanted}")
+            raise InputError(f"{location}: {name}", f"`{text}` is not {wanted}", f"give {wanted}")
         values[name] = read_value
     if "library" in values and {"source", "cflags", "library_threading"} & values.keys():
         problem = "a library is given, so none is built"
-        raise InputError(f"{place}: library", problem, "leave out `source`, `cflags` and `library_threading`")
+        raise InputError(f"{location}: library", problem, "leave out `source`, `cflags` and `library_threading`")
     threading = values.get("library_threading")
     texts = ("cache", "open_mutex", "config_threading", "source", "cflags", "library")
     return SqliteSettings(

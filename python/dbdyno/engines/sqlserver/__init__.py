@@ -48,11 +48,11 @@ class Sqlserver(ServerEngine):
         level = isolation_level(mode) if verb == "begin" else None
         return f"{f'set transaction isolation level {level}; ' if level else ''}{_CONTROL[verb]}"
 
-    def dialect(self, definition: "Definition", place: str, settings: Settings) -> "Dialect":
+    def dialect(self, definition: "Definition", location: str, settings: Settings) -> "Dialect":
         """Return SQL Server's dialect."""
         from dbdyno.engines.sqlserver.dialect import SqlserverDialect
 
-        return SqlserverDialect(definition, place)
+        return SqlserverDialect(definition, location)
 
     def found_here(self) -> Iterator[tuple[str, str, str, str]]:
         """Yield one entry for running servers."""

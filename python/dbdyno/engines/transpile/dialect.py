@@ -12,15 +12,15 @@ class TranspiledDialect(StandardDialect):
 
     target: SqlTarget
 
-    def __init__(self, definition: Definition, place: str) -> None:
-        """``place``: the experiment's file, for errors."""
+    def __init__(self, definition: Definition, location: str) -> None:
+        """``location``: the experiment's file, for errors."""
         columns = [name for table in definition.tables.values() for name in table.columns]
         self._names = Names([*columns, *definition.tables])
-        self._place = place
+        self._location = location
         self._translates = definition.dialect is not None
 
     def transpiled(self, text: str) -> str:
         """Translate a statement if the experiment names its SQL dialect; otherwise return it. Raises InputError."""
         if not self._translates:
             return text
-        return transpile(text, self.target, self._names, self._place)
+        return transpile(text, self.target, self._names, self._location)

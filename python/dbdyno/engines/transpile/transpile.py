@@ -52,22 +52,22 @@ def columns_of(text: str) -> int | None:
     return len(tree.selects) or None
 
 
-def transpile(text: str, target: SqlTarget, names: Names, place: str) -> str:
-    """Translate a statement for another engine; see :func:`_transpile`. Raises InputError at ``place``."""
+def transpile(text: str, target: SqlTarget, names: Names, location: str) -> str:
+    """Translate a statement for another engine; see :func:`_transpile`. Raises InputError at ``location``."""
     try:
-        return _transpile(text, target, names, place)
+        return _transpile(text, target, names, location)
     except RecursionError:
-        raise _unsupported(place, text, target, TOO_DEEP) from None
+        raise _unsupported(location, text, target, TOO_DEEP) from None
 
 
-def _transpile(text: str, target: SqlTarget, names: Names, place: str) -> str:
+def _transpile(text: str, target: SqlTarget, names: Names, location: str) -> str:
     """Translate a statement for another engine.
 
     Names that the experiment defines are quoted, so that they can't be read as keywords. Placeholders remain ``?``, in
     the same order. Unless the statement specifies it, the engine decides where nulls sort, because otherwise it
     couldn't use an index for the order. The engine also decides the result of a division by zero.
 
-    Raises InputError at ``place`` if the statement can't be expressed in the other dialect.
+    Raises InputError at ``location`` if the statement can't be expressed in the other dialect.
     """
     import sqlglot
     from sqlglot import exp
@@ -76,7 +76,7 @@ def _transpile(text: str, target: SqlTarget, names: Names, place: str) -> str:
 
     savepoint = _SAVEPOINT.fullmatch(text)
     if savepoint is not None and not target.savepoints:
-        raise _unsupported(place, text, target, "the target's savepoints have another syntax and can't be released")
+        raise _unsupported(location, text, target, "the target's savepoints have another syntax and can't be released")
     if savepoint is not None:
         return _savepoint(savepoint, target)
     # Parse again with the opposite default for nulls: an order that differs between the trees doesn't specify it.
@@ -85,36 +85,36 @@ def _transpile(text: str, target: SqlTarget, names: Names, place: str) -> str:
     try:
         trees = parsed(text, elsewhere)
     except SqlglotError as error:
-        raise _unsupported(place, text, target, f"it can't be parsed as SQLite's SQL: {_where(error)}") from None
+        raise _unsupported(location, text, target, f"it can't be parsed as SQLite's SQL: {_where(error)}") from None
     label = _label_of_several_keys(text)
     if label is not None:
-        raise _unsupported(place, text, target, f"{label} is a key in SQLite, but a path in other engines")
+        raise _unsupported(location, text, target, f"{label} is a key in SQLite, but a path in other engines")
     checked = trees[0]
     if checked is None or len(trees) != 1:
-        raise _unsupported(place, text, target, "it is not one statement")
+        raise _unsupported(location, text, target, "it is not one statement")
     if isinstance(checked, exp.Condition | exp.Alias):
-        raise _unsupported(place, text, target, "other engines don't support this statement")
+        raise _unsupported(location, text, target, "other engines don't support this statement")
     unsupported = next(unsupported_by(checked, target, names), None)
     if unsupported is not None:
-        raise _unsupported(place, text, target, unsupported)
+        raise _unsupported(location, text, target, unsupported)
     # Parse again with a name for each placeholder, to find the placeholders in the translation.
     marked = numbered(text, f":{VALUE}", ANY)
     (tree,) = parsed(marked, "sqlite")
     if tree is None:
-        raise _unsupported(place, text, target, "it is not one statement")
+        raise _unsupported(location, text, target, "it is not one statement")
     _leave_nulls(tree, checked, target)
-    _rewrite(tree, text, target, names, place)
+    _rewrite(tree, text, target, names, location)
     try:
         translated = tree.sql(dialect=target.grammar, unsupported_level=sqlglot.ErrorLevel.RAISE)
     except SqlglotError as error:
         why = str(error).splitlines()[0].rstrip(".").lower()
-        raise _unsupported(place, text, target, why) from None
+        raise _unsupported(location, text, target, why) from None
     order = [int(each) for each in re.findall(rf"{VALUE}(\d+)", translated)]
     if order != sorted(set(order)) or len(order) != marked.count(f":{VALUE}"):
         why = "in the translation, placeholders are repeated or in another order"
-        raise _unsupported(place, text, target, why)
+        raise _unsupported(location, text, target, why)
     if not _keeps_meaning(marked, translated, target):
-        raise _unsupported(place, text, target, "the translation may have another meaning")
+        raise _unsupported(location, text, target, "the translation may have another meaning")
     return re.sub(rf"{VALUE}\d+", "?", translated)
 
 
@@ -216,7 +216,7 @@ def _leave_nulls(tree: "exp.Expr", elsewhere: "exp.Expr", target: SqlTarget) -> 
             order.set("nulls_first", {"small": not descending, "large": descending, "last": False}[target.nulls])
 
 
-def _rewrite(tree: "exp.Expr", text: str, target: SqlTarget, names: Names, place: str) -> None:
+def _rewrite(tree: "exp.Expr", text: str, target: SqlTarget, names: Names, location: str) -> None:
     """Change a tree, in place, so that sqlglot generates the intended SQL. Raises InputError."""
     from sqlglot import exp
 
@@ -227,7 +227,7 @@ def _rewrite(tree: "exp.Expr", text: str, target: SqlTarget, names: Names, place
         elif isinstance(node, exp.Limit) and not target.limit_behind and isinstance(node.expression, exp.Placeholder):
             # The limit would come first, and change the order of the placeholders.
             raise _unsupported(
-                place, text, target, "the target writes `limit ?` elsewhere, which changes the order of values"
+                location, text, target, "the target writes `limit ?` elsewhere, which changes the order of values"
             )
         elif isinstance(node, exp.Div):
             node.set("safe", False)
@@ -255,8 +255,8 @@ def _where(error: "SqlglotError") -> str:
     return f"syntax error at or before `{near}`, line {line}, column {max(end - len(near) + 1, 1)}"
 
 
-def _unsupported(place: str, text: str, target: SqlTarget, why: str) -> InputError:
+def _unsupported(location: str, text: str, target: SqlTarget, why: str) -> InputError:
     engine = target.engine
     short = shortened(text, 60)
     hint = f"write it as `{{ any = …, {engine} = … }}` with SQL for each"
-    return InputError(place, f"`{short}` can't be translated for {engine}: {why}", hint)
+    return InputError(location, f"`{short}` can't be translated for {engine}: {why}", hint)

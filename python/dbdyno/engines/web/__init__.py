@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from dbdyno.engines.dialect import Dialect
     from dbdyno.engines.limits import Limit
-    from dbdyno.engines.provisioner import Place, Provisioner
+    from dbdyno.engines.provisioner import Provisioner, ProvisioningContext
     from dbdyno.engines.web.settings import WebSettings
     from dbdyno.model.experiment.definition import Definition
     from dbdyno.model.plan.system import SystemSpec
@@ -34,17 +34,17 @@ class Web(Engine):
         """Reject every statement, because requests have their own kind of step."""
         return "is not a request", 'write a step such as `{ request = "GET /login" }`'
 
-    def dialect(self, definition: "Definition", place: str, settings: Settings) -> "Dialect":
+    def dialect(self, definition: "Definition", location: str, settings: Settings) -> "Dialect":
         """Return a dialect with the database's tables, and with requests instead of statements."""
         from dbdyno.engines.web.dialect import web_dialect
 
-        return web_dialect(definition, place, settings)
+        return web_dialect(definition, location, settings)
 
-    def read_settings(self, settings: Mapping[str, Scalar], place: str, *, named: bool) -> "WebSettings":
+    def read_settings(self, settings: Mapping[str, Scalar], location: str, *, named: bool) -> "WebSettings":
         """Check the settings of the web tier and of the database. Raises InputError."""
         from dbdyno.engines.web.settings import read_web_settings
 
-        return read_web_settings(settings, place)
+        return read_web_settings(settings, location)
 
     def unused(self, system: "SystemSpec", definition: "Definition") -> tuple[str, str] | None:
         """Return a host, or a CPU setting for a tier that the URL excludes."""
@@ -73,7 +73,7 @@ class Web(Engine):
         """Return the value of the setting ``persistent``."""
         return {"on": True, "off": False}.get(settings.get("persistent", ""))
 
-    def provisioner(self, system: "SystemSpec", place: "Place") -> "Provisioner":
+    def provisioner(self, system: "SystemSpec", context: "ProvisioningContext") -> "Provisioner":
         """Return the provisioner of web tiers. Raises InputError if the URL names a host."""
         from dbdyno.base.errors import InputError
         from dbdyno.engines.web.provisioner import WebProvisioner
@@ -81,7 +81,7 @@ class Web(Engine):
         if system.host:
             problem = "dbdyno starts web tiers itself; measure a running one as an HTTP service"
             raise InputError(system.name, problem, f"write `http://{system.host}/`")
-        return WebProvisioner(place)
+        return WebProvisioner(context)
 
     def listen_setting(self, part: str) -> str | None:
         """Return the setting of the web servers and the proxy."""

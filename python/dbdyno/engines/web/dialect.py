@@ -12,10 +12,10 @@ from dbdyno.model.plan.settings import Settings
 from dbdyno.model.plan.steps import IsolationLevel
 
 
-def web_dialect(definition: Definition, place: str, settings: Settings) -> Dialect:
-    """Return the dialect for a web tier's settings; ``place``: the experiment's file, for errors."""
+def web_dialect(definition: Definition, location: str, settings: Settings) -> Dialect:
+    """Return the dialect for a web tier's settings; ``location``: the experiment's file, for errors."""
     made = settings if isinstance(settings, WebSettings) else WebSettings()
-    return WebDialect(engine_of(made.database).dialect(definition, place, made.inner), place)
+    return WebDialect(engine_of(made.database).dialect(definition, location, made.inner), location)
 
 
 class WebDialect:
@@ -29,10 +29,10 @@ class WebDialect:
     has_tables = True
     has_requests = True
 
-    def __init__(self, behind: Dialect, place: str) -> None:
+    def __init__(self, behind: Dialect, location: str) -> None:
         """``behind``: the database's dialect."""
         self._behind = behind
-        self._place = place
+        self._location = location
         self.counts_up = behind.counts_up
 
     def quote(self, name: str) -> str:
@@ -65,5 +65,5 @@ class WebDialect:
         if ANY in texts:
             hint = 'write a step such as `{ request = "GET /login" }`, or restrict the statement with `engines`'
             problem = f"`{shortened(texts[ANY], 60)}` cannot be sent to a web server: it is SQL"
-            raise InputError(self._place, problem, hint)
+            raise InputError(self._location, problem, hint)
         return None

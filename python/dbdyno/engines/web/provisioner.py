@@ -8,7 +8,7 @@ from time import monotonic
 from typing import Any
 
 from dbdyno.engines.lookup import engine_of
-from dbdyno.engines.provisioner import Place, Provisioner, Ready
+from dbdyno.engines.provisioner import Provisioner, ProvisioningContext, Ready
 from dbdyno.engines.web.application import application
 from dbdyno.engines.web.databases import database_url, statements_at_connect
 from dbdyno.engines.web.process import WebProcess
@@ -53,9 +53,9 @@ class Tiers(Ready):
 class WebProvisioner:
     """Starts web tiers."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, context: ProvisioningContext) -> None:
         """Create the provisioner without starting a process."""
-        self._place = place
+        self._context = context
         self._databases: dict[str, Provisioner] = {}
         self._program: Path | None = None
         # Observations of the databases' provisioners.
@@ -63,10 +63,10 @@ class WebProvisioner:
 
     def check(self, compiled: CompiledCell) -> None:
         """Check that proxy, CPUs and database are available. Build the application if necessary."""
-        settings, place = web_settings_of(compiled), compiled.cell.system.name
+        settings, location = web_settings_of(compiled), compiled.cell.system.name
         if settings.proxy != NO_PROXY:
-            find_proxy(settings.proxy, place)
-        check_processors(settings.processors, place)
+            find_proxy(settings.proxy, location)
+        check_processors(settings.processors, location)
         behind = behind_web(compiled)
         self._database(behind).check(behind)
         self.observations = [seen for provisioner in self._databases.values() for seen in provisioner.observations]
@@ -78,7 +78,7 @@ class WebProvisioner:
         settings = web_settings_of(compiled)
         behind = behind_web(compiled)
         self._program = self._program or application()
-        workspace = self._place.workspace
+        workspace = self._context.workspace
         with self._database(behind).ready(behind, block) as database, ExitStack() as stack:
             begun = monotonic()
             process = database.target.get("process")
@@ -138,7 +138,7 @@ class WebProvisioner:
     def _facts(self, compiled: CompiledCell, database: Ready) -> dict[str, Any]:
         """Return the database's facts as the web tier's, because the database determines durability."""
         plan = WorkerPlan(task=InspectTask(target=database.target))
-        facts = ask(plan, FactsRead, interrupted=self._place.interrupted).engine
+        facts = ask(plan, FactsRead, interrupted=self._context.interrupted).engine
         named = {
             "engine": compiled.cell.system.engine,
             "version": f"{facts.engine} {facts.version}",
@@ -149,7 +149,7 @@ class WebProvisioner:
     def _database(self, behind: CompiledCell) -> Provisioner:
         name = behind.cell.system.engine
         if name not in self._databases:
-            self._databases[name] = engine_of(name).provisioner(behind.cell.system, self._place)
+            self._databases[name] = engine_of(name).provisioner(behind.cell.system, self._context)
         return self._databases[name]
 
 
@@ -168,10 +168,10 @@ def behind_web(compiled: CompiledCell) -> CompiledCell:
 def _target(front: WebProcess, servers: list[WebProcess]) -> dict[str, Any]:
     """Return the service's target as in a plan: the proxy, or all web servers, among which clients are distributed."""
     others = servers[1:] if front is servers[0] else []
-    return {"engine": "http", **_place(front), "others": [_place(process) for process in others]}
+    return {"engine": "http", **_process_target(front), "others": [_process_target(process) for process in others]}
 
 
-def _place(process: WebProcess) -> dict[str, Any]:
+def _process_target(process: WebProcess) -> dict[str, Any]:
     host, _, port = process.address.rpartition(":")
     return {"host": host, "port": int(port)}
 

@@ -132,15 +132,15 @@ PROXIES: Mapping[str, Proxy] = {
 """The kinds of proxies by name; the first is the default."""
 
 
-def find_proxy(name: str, place: str) -> Path:
-    """Return the path of a proxy's program. Raises InputError at ``place`` if it isn't installed."""
+def find_proxy(name: str, location: str) -> Path:
+    """Return the path of a proxy's program. Raises InputError at ``location`` if it isn't installed."""
     path = os.environ.get("PATH", "")
     found = shutil.which(name, path=f"{path}{os.pathsep}{_FURTHER}" if path else _FURTHER)
     if found is None:
         others = [other for other in PROXIES if other != name and shutil.which(other, path=f"{path}:{_FURTHER}")]
         hint = f"install it (`apt install {PROXIES[name].package}`)"
         hint += "".join(f", or use `proxy={other}`, which is installed" for other in others)
-        raise InputError(f"{place}: proxy", f"{name} is not installed", hint)
+        raise InputError(f"{location}: proxy", f"{name} is not installed", hint)
     return Path(found)
 
 

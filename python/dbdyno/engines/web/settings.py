@@ -81,37 +81,37 @@ class WebSettings(Settings):
             yield OF_DATABASE + name, value
 
 
-def read_web_settings(settings: Mapping[str, Scalar], place: str) -> WebSettings:
-    """Check settings. Raises InputError at ``place``."""
+def read_web_settings(settings: Mapping[str, Scalar], location: str) -> WebSettings:
+    """Check settings. Raises InputError at ``location``."""
     rest = dict(settings)
-    database = _database(str(rest.pop("database", DATABASES[0])), place)
+    database = _database(str(rest.pop("database", DATABASES[0])), location)
     asked = {name.removeprefix(OF_DATABASE): rest.pop(name) for name in settings if name.startswith(OF_DATABASE)}
     processors = {
-        name.removeprefix(_PROCESSORS): _processors(rest.pop(name), f"{place}: {name}")
+        name.removeprefix(_PROCESSORS): _processors(rest.pop(name), f"{location}: {name}")
         for name in settings
         if name.startswith(_PROCESSORS)
     }
     unknown = [tier for tier in processors if tier not in TIERS]
     if unknown:
-        raise InputError(f"{place}: {_PROCESSORS}{unknown[0]}", "unknown tier", f"known: {', '.join(TIERS)}")
+        raise InputError(f"{location}: {_PROCESSORS}{unknown[0]}", "unknown tier", f"known: {', '.join(TIERS)}")
     engine = engine_of(database)
     if "db" in processors and not engine.is_server:
         problem = f"{engine.title} has no processes of its own: it runs in the web servers"
-        raise InputError(f"{place}: {_PROCESSORS}db", problem, "leave it out")
-    servers = _number("servers", rest.pop("servers", 1), place, 1, _MAX_SERVERS)
+        raise InputError(f"{location}: {_PROCESSORS}db", problem, "leave it out")
+    servers = _number("servers", rest.pop("servers", 1), location, 1, _MAX_SERVERS)
     proxy = str(rest.pop("proxy", NO_PROXY if servers == 1 else next(iter(PROXIES))))
     if proxy != NO_PROXY and proxy not in PROXIES:
         known = ", ".join(f"`{each}`" for each in (NO_PROXY, *PROXIES))
-        raise InputError(f"{place}: proxy", f"unknown proxy `{proxy}`", f"known: {known}")
+        raise InputError(f"{location}: proxy", f"unknown proxy `{proxy}`", f"known: {known}")
     if proxy == NO_PROXY:
         # An experiment may have cells with and without a proxy.
         processors.pop("proxy", None)
-    persistent = _switch("persistent", rest.pop("persistent", True), place)
-    numbers = {name: _number(name, rest.pop(name), place, *_NUMBERS[name]) for name in _NUMBERS if name in rest}
+    persistent = _switch("persistent", rest.pop("persistent", True), location)
+    numbers = {name: _number(name, rest.pop(name), location, *_NUMBERS[name]) for name in _NUMBERS if name in rest}
     for name in rest:
         known = ", ".join(("database", "servers", "persistent", "proxy", *_NUMBERS, "processors.web", "db.NAME"))
-        raise InputError(f"{place}: {name}", "unknown web tier setting", f"known: {known}")
-    inner = engine.read_settings(asked, f"{place}: db", named=False)
+        raise InputError(f"{location}: {name}", "unknown web tier setting", f"known: {known}")
+    inner = engine.read_settings(asked, f"{location}: db", named=False)
     return WebSettings(database, asked, inner, servers, persistent, proxy, numbers, processors)
 
 
@@ -152,37 +152,39 @@ _NUMBERS = {
 }
 
 
-def _database(name: str, place: str) -> str:
+def _database(name: str, location: str) -> str:
     found = engine_named(name)
     if found not in DATABASES:
         known = ", ".join(f"`{each}`" for each in DATABASES)
         raise InputError(
-            f"{place}: database", f"the web application doesn't support the database `{name}`", f"known: {known}"
+            f"{location}: database", f"the web application doesn't support the database `{name}`", f"known: {known}"
         )
     return found
 
 
-def _number(name: str, value: Scalar, place: str, least: int, most: int) -> int:
+def _number(name: str, value: Scalar, location: str, least: int, most: int) -> int:
     try:
         number = int(str(value))
     except ValueError:
         number = least - 1
     if isinstance(value, bool) or not least <= number <= most:
         raise InputError(
-            f"{place}: {name}", f"`{value}` is not a number from {least} to {most}", f"write e.g. `{name}={least}`"
+            f"{location}: {name}", f"`{value}` is not a number from {least} to {most}", f"write e.g. `{name}={least}`"
         )
     return number
 
 
-def _switch(name: str, value: Scalar, place: str) -> bool:
+def _switch(name: str, value: Scalar, location: str) -> bool:
     if isinstance(value, bool):
         return value
     if value not in ("on", "off"):
-        raise InputError(f"{place}: {name}", f"`{value}` is neither on nor off", f"write `{name}=on` or `{name}=off`")
+        raise InputError(
+            f"{location}: {name}", f"`{value}` is neither on nor off", f"write `{name}=on` or `{name}=off`"
+        )
     return value == "on"
 
 
-def _processors(value: Scalar, place: str) -> tuple[int, ...]:
+def _processors(value: Scalar, location: str) -> tuple[int, ...]:
     """Parse CPU numbers such as ``0``, ``0,2`` or ``0-3``."""
     found: list[int] = []
     for part in str(value).split(","):
@@ -190,6 +192,6 @@ def _processors(value: Scalar, place: str) -> tuple[int, ...]:
         first, last = (int(named["first"]), int(named["last"] or named["first"])) if named else (1, 0)
         if not first <= last:
             problem = f"`{shortened(str(value), 60)}` is not a list of CPU numbers"
-            raise InputError(place, problem, "write e.g. `0`, `0,2` or `0-3`")
+            raise InputError(location, problem, "write e.g. `0`, `0,2` or `0-3`")
         found += range(first, last + 1)
     return tuple(dict.fromkeys(found))

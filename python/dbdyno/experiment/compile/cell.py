@@ -35,20 +35,20 @@ def compile_cell(experiment: Experiment, cell: ResolvedCell) -> CompiledCell:
         return _program(experiment, cell)
     if not definition.transactions:
         problem = "missing transactions, which only `exec:` systems don't need"
-        raise InputError(experiment.place, problem, "add a [[transactions]] table")
+        raise InputError(experiment.location, problem, "add a [[transactions]] table")
     load = definition.load
     if load.memory_limit_mb is not None and load.clients_as == "processes" and engine.in_worker:
         problem = "dbdyno can't limit the total memory of clients that are processes"
-        raise InputError(f"{experiment.place}: {cell.id}", problem, 'write `clients_as = "threads"`')
+        raise InputError(f"{experiment.location}: {cell.id}", problem, 'write `clients_as = "threads"`')
     unfit = engine.unfit(settings, definition.load.sharing, definition.load.processes)
     if unfit is not None:
-        raise InputError(f"{experiment.place}: {cell.id}", *unfit)
-    dialect = engine.dialect(definition, experiment.place, settings)
-    compiler = TransactionCompiler(definition, dialect, experiment.place)
+        raise InputError(f"{experiment.location}: {cell.id}", *unfit)
+    dialect = engine.dialect(definition, experiment.location, settings)
+    compiler = TransactionCompiler(definition, dialect, experiment.location)
     transactions = [compiler.transaction(transaction) for transaction in definition.transactions if transaction.include]
     before, after = definitions(definition, dialect)
-    tables = load_tables(definition, dialect, Path(experiment.folder), experiment.place)
-    beside, without = _beside(definition, dialect, experiment.place)
+    tables = load_tables(definition, dialect, Path(experiment.folder), experiment.location)
+    beside, without = _beside(definition, dialect, experiment.location)
     task = replace(_task(definition, compiler.statements, transactions), beside=beside)
     timed = [made for each in definition.timed if each.include and (made := _timed(each, dialect)) is not None]
     checks = [query for check in definition.check if check.include and (query := _check(check, dialect)) is not None]
@@ -56,14 +56,14 @@ def compile_cell(experiment: Experiment, cell: ResolvedCell) -> CompiledCell:
     return CompiledCell(cell, before, tables, after, task, left_out, tuple(timed), tuple(checks))
 
 
-def _beside(definition: Definition, dialect: Dialect, place: str) -> tuple[list[Beside], set[str]]:
+def _beside(definition: Definition, dialect: Dialect, location: str) -> tuple[list[Beside], set[str]]:
     """Return the work beside the clients, and the kinds of its steps that were left out."""
     beside: list[Beside] = []
     left_out: set[str] = set()
     for each in definition.beside:
         if each.include:
             # The work has statements of its own.
-            compiler = TransactionCompiler(definition, dialect, place)
+            compiler = TransactionCompiler(definition, dialect, location)
             steps = compiler.steps(each.steps, each.name)
             left_out |= compiler.left_out
             if steps:
@@ -99,23 +99,23 @@ def _interval_ms(definition: Definition) -> int:
 
 def _program(experiment: Experiment, cell: ResolvedCell) -> CompiledCell:
     """Compile a cell whose system is the user's program (``exec:``)."""
-    place = f"{experiment.place}: {cell.id}"
+    location = f"{experiment.location}: {cell.id}"
     load = cell.definition.load
     if load.memory_limit_mb is not None:
-        raise InputError(place, "dbdyno can't limit the memory of a program", "leave out `load.memory_limit_mb`")
+        raise InputError(location, "dbdyno can't limit the memory of a program", "leave out `load.memory_limit_mb`")
     if load.clients != 1:
-        raise InputError(place, "a program has one client", "implement concurrency in the program itself")
+        raise InputError(location, "a program has one client", "implement concurrency in the program itself")
     times = load.stop.transactions
     if times is None or load.stop.seconds is not None:
         problem = "for programs, only `stop = { transactions = … }` is supported, the number of executions per trial"
-        raise InputError(place, problem, "set it to 1 for programs that take a second or more")
+        raise InputError(location, problem, "set it to 1 for programs that take a second or more")
     compiled = CompiledCell(cell, [], [], [], _task(cell.definition, [], []))
     try:
         compiled.command  # noqa: B018
     except (KeyError, IndexError, ValueError) as error:
         problem = f"`{cell.system.command}` refers to {error}, which is not a factor"
         known = ", ".join(f"{{{name}}}" for name in cell.levels if name != "system") or "none"
-        raise InputError(place, problem, f"known factors: {known}; write `{{{{` for a brace") from None
+        raise InputError(location, problem, f"known factors: {known}; write `{{{{` for a brace") from None
     return compiled
 
 

@@ -110,9 +110,9 @@ def _sent(statement: Statement, engine: str, task: TrialTask) -> str:
     if beginning is None or task.prepare == "never":
         return statement.sql
     content, pieces, start = statement.sql.encode(), [], 0
-    for number, place in enumerate(statement.places, 1):
-        pieces.append(f"{content[start:place].decode()}{beginning}{number}")
-        start = place + 1
+    for number, position in enumerate(statement.places, 1):
+        pieces.append(f"{content[start:position].decode()}{beginning}{number}")
+        start = position + 1
     return "".join([*pieces, content[start:].decode()])
 
 

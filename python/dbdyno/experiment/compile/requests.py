@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from dbdyno.model.experiment.requests import Place, RequestParts, Take, Template, cut
+from dbdyno.model.experiment.requests import Placeholder, RequestParts, Take, Template, cut
 from dbdyno.model.plan import requests as plan
 
 
@@ -77,7 +77,7 @@ def _json(value: Any, numbers: Mapping[str, int]) -> Iterable[plan.JsonPiece]:
     match value:
         case str():
             pieces = cut(value)
-            if len(pieces) == 1 and isinstance(pieces[0], Place):
+            if len(pieces) == 1 and isinstance(pieces[0], Placeholder):
                 yield numbers[pieces[0].name]
                 return
             yield '"'

@@ -28,7 +28,7 @@ def definitions(definition: Definition, dialect: Dialect) -> tuple[list[str], li
     return before, after
 
 
-def load_tables(definition: Definition, dialect: Dialect, folder: Path, place: str) -> list[LoadTable]:
+def load_tables(definition: Definition, dialect: Dialect, folder: Path, location: str) -> list[LoadTable]:
     """Return an entry of the load plan per table and per part of a table.
 
     ``folder``: the base of relative paths. Raises InputError for a missing file.
@@ -40,7 +40,7 @@ def load_tables(definition: Definition, dialect: Dialect, folder: Path, place: s
     for name, written in definition.tables.items():
         table = written if dialect.counts_up else _counted(written)
         if table.file:
-            path = str(_data_file(table.file, folder, f"{place}: tables.{name}.file"))
+            path = str(_data_file(table.file, folder, f"{location}: tables.{name}.file"))
             most = table.rows + sum(part.rows for part in table.parts)
             made = _columns(columns, dialect, Row(name, table))
             entries.append(LoadTable(name=name, columns=made, rows=most, file=path))
@@ -103,10 +103,10 @@ def _columns(columns: Columns, dialect: Dialect, row: Row) -> list[LoadColumn]:
     ]
 
 
-def _data_file(file: str, folder: Path, place: str) -> Path:
+def _data_file(file: str, folder: Path, location: str) -> Path:
     # Users can't put files into the directory of built-in experiments, so also try the current directory (`--set`).
     for path in ((folder / file).resolve(), Path(file).resolve()):
         if path.is_file():
             return path
     hint = "give its path, relative to the experiment file or to the current directory"
-    raise InputError(place, f"no such file `{file}`", hint)
+    raise InputError(location, f"no such file `{file}`", hint)

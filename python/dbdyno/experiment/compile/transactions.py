@@ -70,14 +70,14 @@ class TransactionCompiler:
     ``left_out``: the kinds of steps that were omitted because they are for other engines.
     """
 
-    def __init__(self, definition: Definition, dialect: Dialect, place: str) -> None:
-        """``place``: the experiment file, for errors."""
+    def __init__(self, definition: Definition, dialect: Dialect, location: str) -> None:
+        """``location``: the experiment file, for errors."""
         self._estimates = definition.measure.estimates
         self.statements: list[Statement] = []
         self.left_out: set[str] = set()
         self._columns = Columns(definition.tables, definition.samples, frozenset(drawn_latest(definition.transactions)))
         self._dialect = dialect
-        self._place = place
+        self._location = location
 
     def transaction(self, transaction: Transaction) -> plan.Transaction:
         """Return the transaction of a plan. Raises InputError for a statement without text for the engine."""
@@ -141,7 +141,7 @@ class TransactionCompiler:
             known, other = step.execute.texts[0]
             problem = f"a statement of `{owner}` has no text for {engine}, only for {known}: `{_short(other)}`"
             hint = f"add `{engine}` or `any` to its texts"
-            raise InputError(self._place, problem, f"{hint}; in a script, use SQL that {engine} supports")
+            raise InputError(self._location, problem, f"{hint}; in a script, use SQL that {engine} supports")
         self._check_into(step, owner)
         bound = self._bound(text, step, owner)
         params = [self._columns.compile(step.params[index]) for index in bound.order]
@@ -162,7 +162,7 @@ class TransactionCompiler:
         most = dialect.most_parameters
         if not most:
             problem = f"the step `copy` of `{owner}` is not possible on {dialect.engine}"
-            raise InputError(self._place, problem, "limit the step to its `engines`")
+            raise InputError(self._location, problem, "limit the step to its `engines`")
         columns = ", ".join(map(dialect.quote, step.columns))
         table = f"{dialect.quote(step.copy_)} ({columns})"
         made = [self._columns.compile(generator) for generator in step.columns.values()]
@@ -177,7 +177,7 @@ class TransactionCompiler:
         else:
             if values > most:
                 problem = f"the step `copy` of `{owner}` inserts {values:,} values at once"
-                raise InputError(self._place, problem, f"{dialect.engine} allows {most:,}; copy fewer rows")
+                raise InputError(self._location, problem, f"{dialect.engine} allows {most:,}; copy fewer rows")
             row = f"({', '.join('?' * len(made))})"
             text = f"insert into {table} values {', '.join([row] * step.rows)}"  # noqa: S608 - of an experiment
             places = [at for at, one in enumerate(text.encode()) if one == ord("?")]
@@ -189,7 +189,7 @@ class TransactionCompiler:
         if not self._dialect.has_requests:
             problem = f"the step `{_short(step.request.text)}` of `{owner}` is not possible on {self._dialect.engine}"
             hint = "measure a service, such as `http://host/`, or limit the step to its `engines`"
-            raise InputError(self._place, f"{problem}, which doesn't accept requests", hint)
+            raise InputError(self._location, f"{problem}, which doesn't accept requests", hint)
         request, names = compile_request(step)
         params = [
             self._columns.compile(step.params[name] if name in step.params else Variable(variable=name))
@@ -205,7 +205,7 @@ class TransactionCompiler:
         bound = bind(text, engine, len(step.params))
         if bound is None:
             problem = f"`{_short(text)}` of `{owner}` has {known_engine(engine).places(text)} `?` on {engine}"
-            raise InputError(self._place, f"{problem}, but {len(step.params)} values", "give one value for each `?`")
+            raise InputError(self._location, f"{problem}, but {len(step.params)} values", "give one value for each `?`")
         return bound
 
     def _check_into(self, step: Execute, owner: str) -> None:
@@ -216,7 +216,7 @@ class TransactionCompiler:
         if text is not None and given is not None and len(step.into) > given:
             columns = f"{given} column{'s' if given > 1 else ''}"
             problem = f"`{_short(text)}` of `{owner}` returns {columns}, but `into` has {len(step.into)} variables"
-            raise InputError(self._place, problem, "give one variable per column")
+            raise InputError(self._location, problem, "give one variable per column")
 
     def _begin(self, step: Begin, owner: str) -> plan.Begin:
         mode = _MODES[step.begin]
@@ -226,13 +226,15 @@ class TransactionCompiler:
             problem = f"the step `begin` of `{owner}` can't choose the isolation level `{step.begin}` on {engine}"
             known = ", ".join(f"`{level.replace('_', ' ')}`" for level in levels)
             hint = f"choose {known}" if levels else 'write `"deferred"`'
-            raise InputError(self._place, problem, f"{hint}, or limit the step to its `engines`")
+            raise InputError(self._location, problem, f"{hint}, or limit the step to its `engines`")
         return plan.Begin(mode=mode)
 
     def _no_transactions(self, verb: str, owner: str) -> InputError:
         problem = f"the step `{verb}` of `{owner}` is not possible on {self._dialect.engine}, "
         problem += "which doesn't support transactions on a single server"
-        return InputError(self._place, problem, "write `optional = true` in the step to leave it out on such an engine")
+        return InputError(
+            self._location, problem, "write `optional = true` in the step to leave it out on such an engine"
+        )
 
     def _statement(self, made: Statement) -> int:
         """Return the index of a statement with the same text; add the statement if necessary."""

@@ -33,10 +33,10 @@ _BUSY_TIMEOUT_MS = 10_000
 
 
 class Source(NamedTuple):
-    """A script. ``place``: its name in messages. ``folder``: the base of relative paths in it."""
+    """A script. ``location``: its name in messages. ``folder``: the base of relative paths in it."""
 
     name: str
-    place: str
+    location: str
     folder: Path
     weight: int
     text: str
@@ -83,11 +83,11 @@ def experiment_of(
     for name, text in presets.texts.items():
         if not re.fullmatch(NAME, name) or not text:
             raise InputError(f"--define {name}={text}", "not a definition", "write `--define name=value`")
-    assigned = set().union(*(assigned_variables(source.text, source.place) for source in sources))
+    assigned = set().union(*(assigned_variables(source.text, source.location) for source in sources))
     dynamic = {name for name in presets.texts if name in assigned}
     dynamic |= {name for name in defines or {} if name in AUTOMATIC}
     read = [
-        read_script(source.text, source.place, presets=presets, begin="${begin}", dynamic=dynamic, assigned=assigned)
+        read_script(source.text, source.location, presets=presets, begin="${begin}", dynamic=dynamic, assigned=assigned)
         for source in sources
     ]
     _check_own(sources, read, engines)
@@ -100,8 +100,8 @@ def experiment_of(
         problem = "no effect: the database has its own tables, and no script uses `:scale`"
         raise InputError(f"--scale {scale}", problem, "leave it out")
     data = _data(sources, read, scale, own_tables)
-    place = ", ".join(dict.fromkeys(source.place for source in sources))
-    return make_experiment(parse(tomli_w.dumps(data), place, sources[0].folder))
+    location = ", ".join(dict.fromkeys(source.location for source in sources))
+    return make_experiment(parse(tomli_w.dumps(data), location, sources[0].folder))
 
 
 def from_options(scripts: Sequence[str], scale: int, defines: Sequence[str], systems: Sequence[str]) -> Experiment:
@@ -128,7 +128,7 @@ def _check_own(sources: Sequence[Source], read: Sequence[Script], engines: Colle
     for source, script in zip(sources, read, strict=True):
         for line, text in script.own if others else []:
             hint = "run it on `postgresql:`, or leave out the modes"
-            raise InputError(f"{source.place}: line {line}", f"{others[0]} doesn't support `{text}`", hint)
+            raise InputError(f"{source.location}: line {line}", f"{others[0]} doesn't support `{text}`", hint)
 
 
 def _source(argument: str) -> Source:
@@ -166,7 +166,7 @@ def _data(sources: list[Source], read: list[Script], scale: int, own_tables: boo
         "name": _identifier("-".join(["pgbench", *dict.fromkeys(source.name for source in sources)])),
         "title": f"pgbench: {', '.join(names)}",
         "question": "How many of these transactions per second?",
-        "source": f"pgbench scripts {', '.join(source.place for source in sources)}, scale {scale}",
+        "source": f"pgbench scripts {', '.join(source.location for source in sources)}, scale {scale}",
         # Engines that support less of PostgreSQL's SQL get a translation.
         "dialect": "sqlite",
         "factors": factors,

@@ -73,15 +73,15 @@ class Meta:
     arguments: str
 
 
-def commands(text: str, place: str) -> Iterator[Sql | Meta]:
+def commands(text: str, location: str) -> Iterator[Sql | Meta]:
     """Split a script into commands. Raises InputError with the line of an unclosed quote."""
-    yield from _Lexer(text, place).commands()
+    yield from _Lexer(text, location).commands()
 
 
 class _Lexer:
-    def __init__(self, text: str, place: str) -> None:
+    def __init__(self, text: str, location: str) -> None:
         self._text = text
-        self._place = place
+        self._location = location
         self._syntax = engine_of(POSTGRESQL).syntax
         self._at = 0
         # An index in the text and its line; later lines are counted from there.
@@ -178,7 +178,7 @@ class _Lexer:
         return self._counted[1]
 
     def _here(self) -> str:
-        return f"{self._place}: line {self._line()}"
+        return f"{self._location}: line {self._line()}"
 
 
 def _joined(pieces: Iterable[str | Variable | Quoted]) -> Iterator[str | Variable | Quoted]:

@@ -7,7 +7,7 @@ from dbdyno.experiment.pgbench.lexer import Sql, Variable
 _REMEDY = r"give each column a name, such as `select count(*) as n from t \gset`"
 
 
-def result_columns(statement: Sql, place: str) -> list[str]:
+def result_columns(statement: Sql, location: str) -> list[str]:
     """Return the names of a statement's result columns, in lower case unless quoted, as in PostgreSQL.
 
     Raises InputError if the names aren't known from the text (``*``).
@@ -20,7 +20,7 @@ def result_columns(statement: Sql, place: str) -> list[str]:
     except RecursionError:
         tree = None
     if tree is None:
-        raise InputError(place, r"could not parse the statement before `\gset`", _REMEDY)
+        raise InputError(location, r"could not parse the statement before `\gset`", _REMEDY)
     if isinstance(tree, exp.Query):
         columns = tree.selects
     else:
@@ -28,11 +28,11 @@ def result_columns(statement: Sql, place: str) -> list[str]:
         columns = returning.expressions if returning is not None else []
     if not columns:
         problem = r"the statement before `\gset` returns no columns"
-        raise InputError(place, problem, "write a `select`, or add `returning …`")
-    return [_name(column, place) for column in columns]
+        raise InputError(location, problem, "write a `select`, or add `returning …`")
+    return [_name(column, location) for column in columns]
 
 
-def _name(column: object, place: str) -> str:
+def _name(column: object, location: str) -> str:
     from sqlglot import exp
 
     identifier = None
@@ -41,5 +41,5 @@ def _name(column: object, place: str) -> str:
     elif isinstance(column, exp.Column) and not isinstance(column.this, exp.Star):
         identifier = column.this
     if not isinstance(identifier, exp.Identifier):
-        raise InputError(place, r"a column of the statement before `\gset` has no name", _REMEDY)
+        raise InputError(location, r"a column of the statement before `\gset` has no name", _REMEDY)
     return identifier.name if identifier.quoted else identifier.name.lower()

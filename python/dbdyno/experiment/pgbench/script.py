@@ -92,11 +92,11 @@ class Script:
     used: set[str] = field(default_factory=set)
 
 
-def assigned_variables(text: str, place: str) -> set[str]:
+def assigned_variables(text: str, location: str) -> set[str]:
     r"""Return the variables that a script sets with ``\set`` and ``\gset``. Raises InputError."""
     names: set[str] = set()
     statement: Sql | None = None
-    for command in commands(text, place):
+    for command in commands(text, location):
         if isinstance(command, Sql):
             statement = command
             continue
@@ -104,20 +104,20 @@ def assigned_variables(text: str, place: str) -> set[str]:
             names.update(command.arguments.split(maxsplit=1)[:1])
         elif command.name == "gset" and statement is not None:
             prefix = command.arguments
-            names.update(prefix + column for column in result_columns(statement, f"{place}: line {command.line}"))
+            names.update(prefix + column for column in result_columns(statement, f"{location}: line {command.line}"))
     return names
 
 
 def read_script(
-    text: str, place: str, *, presets: Presets, begin: str, dynamic: set[str], assigned: Collection[str] = ()
+    text: str, location: str, *, presets: Presets, begin: str, dynamic: set[str], assigned: Collection[str] = ()
 ) -> Script:
     """Compile a script. ``begin``: the mode of a plain ``BEGIN``. ``dynamic``: presets that a script changes.
 
     ``assigned``: variables that any of the client's scripts sets. Raises InputError with file and line if the script is
     invalid or not supported.
     """
-    reader = _Reader(place, presets, begin, dynamic, assigned)
-    for command in commands(text, place):
+    reader = _Reader(location, presets, begin, dynamic, assigned)
+    for command in commands(text, location):
         if isinstance(command, Sql):
             reader.sql(command)
         else:
@@ -126,8 +126,10 @@ def read_script(
 
 
 class _Reader:
-    def __init__(self, place: str, presets: Presets, begin: str, dynamic: set[str], assigned: Collection[str]) -> None:
-        self._place = place
+    def __init__(
+        self, location: str, presets: Presets, begin: str, dynamic: set[str], assigned: Collection[str]
+    ) -> None:
+        self._location = location
         self._presets = presets
         self._begin = begin
         self._dynamic = dynamic
@@ -155,7 +157,7 @@ class _Reader:
         ]
         self._script.steps = [*first, *_tidy(self._script.steps)]
         if not any("execute" in step or "then" in step for step in self._script.steps):
-            raise InputError(self._place, "no statement in the script", "add a statement that ends with `;`")
+            raise InputError(self._location, "no statement in the script", "add a statement that ends with `;`")
         return self._script
 
     def sql(self, statement: Sql) -> None:
@@ -364,7 +366,7 @@ class _Reader:
             problem = r"`\gset` does not follow a statement"
             raise self._wrong(command.line, problem, r"write it instead of the statement's `;`")
         prefix = command.arguments
-        names = [prefix + column for column in result_columns(last[0], f"{self._place}: line {command.line}")]
+        names = [prefix + column for column in result_columns(last[0], f"{self._location}: line {command.line}")]
         for name in names:
             self._assign(name, command.line)
         last[1]["into"] = names
@@ -375,7 +377,7 @@ class _Reader:
         return self._wrong(line, f"no earlier command sets the variable `{name}`", hint)
 
     def _wrong(self, line: int, problem: str, hint: str) -> InputError:
-        return InputError(f"{self._place}: line {line}", problem, hint)
+        return InputError(f"{self._location}: line {line}", problem, hint)
 
 
 def _reads_alike(text: str, values: int) -> bool:

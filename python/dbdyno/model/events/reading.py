@@ -144,11 +144,11 @@ def _path(location: Sequence[int | str], raw: Any) -> Iterator[str]:
 
     pydantic's locations also contain the names of union members. Only the first one, the name of the event, is kept.
     """
-    for place, each in enumerate(location):
+    for position, each in enumerate(location):
         try:
             raw = raw[each]
         except (TypeError, LookupError):
-            if 0 < place < len(location) - 1:
+            if 0 < position < len(location) - 1:
                 continue
         yield str(each)
 

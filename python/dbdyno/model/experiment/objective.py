@@ -59,33 +59,35 @@ class Objective:
         return " and ".join(map(str, self.clauses))
 
 
-def read_objective(text: str, place: str) -> Objective:
-    """Read an objective. Raises InputError at ``place`` if a clause isn't a metric, ``<`` and a limit."""
-    clauses = [_clause(part, text, place) for part in re.split(r"\s*(?:,|&&|\band\b)\s*", text.strip())]
+def read_objective(text: str, location: str) -> Objective:
+    """Read an objective. Raises InputError at ``location`` if a clause isn't a metric, ``<`` and a limit."""
+    clauses = [_clause(part, text, location) for part in re.split(r"\s*(?:,|&&|\band\b)\s*", text.strip())]
     twice = [clause.metric for clause in clauses if [other.metric for other in clauses].count(clause.metric) > 1]
     if twice:
-        raise InputError(place, f"`{text}` limits {twice[0]} twice", "give each metric one limit")
+        raise InputError(location, f"`{text}` limits {twice[0]} twice", "give each metric one limit")
     return Objective(tuple(clauses))
 
 
-def _clause(part: str, text: str, place: str) -> Clause:
+def _clause(part: str, text: str, location: str) -> Clause:
     match = _CLAUSE.fullmatch(part.strip().lower())
     if match is None:
         wrong = f"`{part.strip()}` in `{text}`" if part.strip() and part.strip() != text.strip() else f"`{text}`"
-        raise InputError(place, f"{wrong} is not an objective", FORM)
+        raise InputError(location, f"{wrong} is not an objective", FORM)
     metric, unit, number = match["metric"].replace("_", "."), match["unit"], float(match["number"])
     if metric == "failed":
         if unit != "%":
-            raise InputError(place, f"`{part.strip()}` needs a limit in percent", "write `failed < 1 %`")
+            raise InputError(location, f"`{part.strip()}` needs a limit in percent", "write `failed < 1 %`")
         if not 0 < number / 100 < 1:
-            raise InputError(place, f"`{part.strip()}`: the limit is not between 0 and 100 %", "write `failed < 1 %`")
+            raise InputError(
+                location, f"`{part.strip()}`: the limit is not between 0 and 100 %", "write `failed < 1 %`"
+            )
         return Clause("failed", number / 100)
     name = next((each for each in _TIMES if each == metric), None)
     if name is None:
         known = ", ".join([*_TIMES, "failed"])
-        raise InputError(place, f"unknown metric `{match['metric']}`", f"use one of {known}")
+        raise InputError(location, f"unknown metric `{match['metric']}`", f"use one of {known}")
     if unit not in _MS:
-        raise InputError(place, f"`{part.strip()}` needs a limit in ms, s or us", f"write `{name} < 50 ms`")
+        raise InputError(location, f"`{part.strip()}` needs a limit in ms, s or us", f"write `{name} < 50 ms`")
     if not 0 < number * _MS[unit] <= _MAX_MS:
-        raise InputError(place, f"`{part.strip()}`: the limit is not between 0 and 1 h", f"write `{name} < 50 ms`")
+        raise InputError(location, f"`{part.strip()}`: the limit is not between 0 and 1 h", f"write `{name} < 50 ms`")
     return Clause(name, number * _MS[unit])

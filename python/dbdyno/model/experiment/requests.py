@@ -23,13 +23,13 @@ _MIN_STATUS, _MAX_STATUS = 200, 599
 
 
 @dataclass(frozen=True)
-class Place:
+class Placeholder:
     """A placeholder in a string for the value with this name."""
 
     name: str
 
 
-Template = tuple[str | Place, ...]
+Template = tuple[str | Placeholder, ...]
 """A string, split at its placeholders."""
 
 
@@ -46,7 +46,7 @@ def read_template(value: Any) -> Template:
 
 def cut(text: str) -> Template:
     """Split a string at its placeholders. Raises a validation error for a single brace."""
-    pieces: list[str | Place] = []
+    pieces: list[str | Placeholder] = []
     literal, at = "", 0
     for match in _PIECE.finditer(text):
         literal += text[at : match.start()]
@@ -54,7 +54,7 @@ def cut(text: str) -> Template:
         if match["name"] is not None:
             if not match["name"].strip():
                 raise wrong(f"{show(text)} has a placeholder without a name", "name a value, such as `{id}`")
-            pieces += [literal, Place(match["name"].strip())] if literal else [Place(match["name"].strip())]
+            pieces += [literal, Placeholder(match["name"].strip())] if literal else [Placeholder(match["name"].strip())]
             literal = ""
         elif len(match[0]) > 1:
             literal += match[0][0]
@@ -66,7 +66,7 @@ def cut(text: str) -> Template:
 
 def places(template: Template) -> Iterator[str]:
     """Yield the names of the placeholders."""
-    yield from (piece.name for piece in template if isinstance(piece, Place))
+    yield from (piece.name for piece in template if isinstance(piece, Placeholder))
 
 
 TemplateText = Annotated[Template, PlainValidator(read_template)]

@@ -30,7 +30,7 @@ class ValidationErrors(InputError):
     """Several validation errors in one file, one line each. ``errors``: the single errors in the file's order."""
 
     def __init__(self, errors: Sequence[InputError]) -> None:
-        super().__init__(errors[0].place, errors[0].problem, errors[0].hint)
+        super().__init__(errors[0].location, errors[0].problem, errors[0].hint)
         self.errors = list(errors)
         self.args = ("\n".join(str(error) for error in errors),)
 
@@ -45,10 +45,10 @@ def drop_repeated_errors(errors: Sequence[Invalid]) -> list[Invalid]:
     ]
 
 
-def raise_all(place: str, found: Iterable[Invalid]) -> None:
-    """Raise one InputError for all validation errors, if there are any. ``place``: the file."""
+def raise_all(location: str, found: Iterable[Invalid]) -> None:
+    """Raise one InputError for all validation errors, if there are any. ``location``: the file."""
     errors = [
-        InputError(f"{place}: {key_path(invalid.location)}" if invalid.location else place, *invalid[1:])
+        InputError(f"{location}: {key_path(invalid.location)}" if invalid.location else location, *invalid[1:])
         for invalid in found
     ]
     if len(errors) == 1:

@@ -51,8 +51,8 @@ def _dots(document: Document, configurations: Sequence[Configuration], metric: s
     recommended = document.answer.recommended
     taken = None if recommended is None else recommended.configuration
     rows = [
-        {**_row(configuration, cells[configuration.cells[0]], metric, taken == configuration.name), "place": place}
-        for place, configuration in enumerate(configurations[:_MAX_ROWS])
+        {**_row(configuration, cells[configuration.cells[0]], metric, taken == configuration.name), "place": position}
+        for position, configuration in enumerate(configurations[:_MAX_ROWS])
     ]
     rows = [row for row in rows if row["value"]]
     if not rows:
@@ -125,13 +125,13 @@ def _lines(
     last = {name: document.cells[-1].factors.get(name) for name in others}
     levels = list(dict.fromkeys(level(cell.factors.get(load)) for cell in document.cells))
     points: list[dict[str, Any]] = []
-    for place, configuration in enumerate(configurations):
+    for position, configuration in enumerate(configurations):
         for cell in (cells[name] for name in configuration.cells):
             value = cell.throughput.mean if metric == "throughput" else _percentile(cell, metric)
             if value and all(cell.factors.get(name) == own for name, own in last.items()):
-                colour = COLOURS[place % len(COLOURS)] if place < _MAX_LINES else _REST
+                colour = COLOURS[position % len(COLOURS)] if position < _MAX_LINES else _REST
                 x = level(cell.factors.get(load))
-                points.append({"x": x, "name": configuration.name, "place": place, "value": value, "colour": colour})
+                points.append({"x": x, "name": configuration.name, "place": position, "value": value, "colour": colour})
     if not points:
         return None
     values = [point["value"] for point in points]

@@ -48,17 +48,17 @@ def _chart(windows: Sequence[tuple[Cell, Round]]) -> Any:
     ordered = sorted(windows, key=lambda pair: pair[1].started)
     rows: list[dict[str, Any]] = []
     # The x axis counts windows, because filling the table takes most of the time.
-    for place, (cell, round_) in enumerate(ordered, 1):
+    for position, (cell, round_) in enumerate(ordered, 1):
         values = {key: _value(round_, key) for _, key in _PANELS}
-        rows.append({"window": place, "size": short(cell.growth.rows if cell.growth else None), **values})
+        rows.append({"window": position, "size": short(cell.growth.rows if cell.growth else None), **values})
     drawn = [(title, key) for title, key in _PANELS if any(row[key] for row in rows)]
     if not drawn:
         return None
-    starts = [row for place, row in enumerate(rows) if not place or row["size"] != rows[place - 1]["size"]]
+    starts = [row for position, row in enumerate(rows) if not position or row["size"] != rows[position - 1]["size"]]
     end = len(rows)
     panels = [
-        _panel(rows, starts, end, title, key, first=place == 0, last=place == len(drawn) - 1)
-        for place, (title, key) in enumerate(drawn)
+        _panel(rows, starts, end, title, key, first=position == 0, last=position == len(drawn) - 1)
+        for position, (title, key) in enumerate(drawn)
     ]
     return alt.vconcat(*panels, spacing=8)
 

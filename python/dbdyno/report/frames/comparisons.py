@@ -40,8 +40,10 @@ def _levels(effect: Effect) -> str | None:
     return _joined([f"{name}={level(value)}" for name, value in effect.at.items()], ",")
 
 
-def _end(name: str, read: Callable[[Effect], object], place: int) -> Field[Effect]:
-    return Field(name, "text" if name.startswith("durability") else "number", lambda effect: pair(read(effect), place))
+def _end(name: str, read: Callable[[Effect], object], position: int) -> Field[Effect]:
+    return Field(
+        name, "text" if name.startswith("durability") else "number", lambda effect: pair(read(effect), position)
+    )
 
 
 def _ratio(_of: type[_Judged]) -> tuple[Field[_Judged], ...]:

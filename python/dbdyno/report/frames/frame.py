@@ -91,11 +91,11 @@ def at(source: object, *keys: str) -> Any:
     return source
 
 
-def pair(value: object, place: int) -> Any:
+def pair(value: object, position: int) -> Any:
     """Return a bound of an interval, which is a list of two; None for other values."""
     match value:
         case [_, _]:
-            return value[place]
+            return value[position]
         case _:
             return None
 

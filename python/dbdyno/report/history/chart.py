@@ -22,7 +22,7 @@ def series_chart(series: Series, metric: MetricFacts, title: str) -> Figure:
     """Draw the runs of a series. The x axis counts runs, not days."""
     values = [point["value"] for point in series["points"]]
     bounds = [0, *(change["index"] for change in series["changes"]), len(values)]
-    dots = [{"run": place + 1, "value": value} for place, value in enumerate(values)]
+    dots = [{"run": position + 1, "value": value} for position, value in enumerate(values)]
     means = [
         {"from": start + 0.5, "to": end + 0.5, "mean": fmean(values[start:end])} for start, end in pairwise(bounds)
     ]

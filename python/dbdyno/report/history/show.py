@@ -108,9 +108,9 @@ def _bars(series: Series, width: int) -> Text:
     room = max(10, width - 2 * _LABEL - len(bounds))
     together = -(-len(values) // room)
     text = Text(f"{short(low)} ", style="dim")
-    for place, (start, end) in enumerate(pairwise(bounds)):
-        if place:
-            text.append(_MARK, style=_STYLES[series["changes"][place - 1]["verdict"]])
+    for position, (start, end) in enumerate(pairwise(bounds)):
+        if position:
+            text.append(_MARK, style=_STYLES[series["changes"][position - 1]["verdict"]])
         # A bar never combines runs from both sides of a change.
         means = [fmean(values[at : min(at + together, end)]) for at in range(start, end, together)]
         text.append("".join(_bar(each, low, high) for each in means), style="none")

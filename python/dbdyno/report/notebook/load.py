@@ -52,7 +52,7 @@ def read_document(path: Path) -> Run:
             where = each["loc"]
             # New fields don't change the schema's version, so files of older versions may lack some.
             if each["type"] != "missing" or where[-1] == "id" or (len(where) == 1 and where[0] in _NEEDED):
-                place = ".".join(map(str, where))
-                what = f"`{place}`: {each['msg'][:1].lower()}{each['msg'][1:]}"
+                location = ".".join(map(str, where))
+                what = f"`{location}`: {each['msg'][:1].lower()}{each['msg'][1:]}"
                 raise InputError(str(path), what, f"write it again: `dbdyno show {data.get('id')} --json`") from None
     return Run(from_json(Document, data), data)

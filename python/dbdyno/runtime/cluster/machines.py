@@ -33,7 +33,7 @@ _STARTED_LATE = "Initialization failure"
 
 
 class LoadMachines:
-    """A :class:`dbdyno.run.worker_places.Place` on other machines, used as a context manager."""
+    """A :class:`dbdyno.run.worker_places.WorkerHost` on other machines, used as a context manager."""
 
     def __init__(self, address: ClusterAddress) -> None:
         """Connect to a cluster, or start one, and send the worker to each load machine. Raises DbdynoError."""
@@ -49,7 +49,7 @@ class LoadMachines:
             self._local = LocalNodes(address.machines or 1) if address.is_local else None
             self._connect(self._local.address if self._local is not None else address.address)
             self._number = address.machines or max(1, len(self._nodes()))
-            self._place()
+            self._reserve_nodes()
         except BaseException:
             self.close()
             raise
@@ -74,7 +74,7 @@ class LoadMachines:
         self._release()
         if self._local is not None:
             self._local.complete()
-        self._place()
+        self._reserve_nodes()
 
     def facts(self) -> list[JsonObject]:
         """Return name, node and hardware of each load machine."""
@@ -149,7 +149,7 @@ class LoadMachines:
         """Return the Ray nodes that are alive and offer at least one CPU."""
         return [node for node in self._ray.nodes() if node["Alive"] and node["Resources"].get("CPU", 0) >= 1]
 
-    def _place(self) -> None:
+    def _reserve_nodes(self) -> None:
         """Place the load machines on separate nodes, or several per node if there are too few nodes."""
         nodes = self._nodes()
         # If a cluster loses a node, the number of load machines must stay the same: it is part of the experiment.

@@ -131,11 +131,11 @@ def _mounts() -> dict[str, Path]:
     except OSError:
         return found
     for line in lines:
-        _, place, kind, options, *_ = [*line.split(" "), "", "", "", ""]
+        _, path, kind, options, *_ = [*line.split(" "), "", "", "", ""]
         if kind == "cgroup2":
-            found["unified"] = Path(place)
+            found["unified"] = Path(path)
         elif kind == "cgroup" and "memory" in options.split(","):
-            found["memory"] = Path(place)
+            found["memory"] = Path(path)
     return found
 
 

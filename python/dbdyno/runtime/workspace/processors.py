@@ -10,17 +10,17 @@ import psutil
 from dbdyno.base.errors import InputError
 
 
-def check_processors(wanted: Mapping[str, Sequence[int]], place: str) -> None:
-    """Raise InputError (beginning with ``place``) if a CPU doesn't exist, or if pinning isn't possible."""
+def check_processors(wanted: Mapping[str, Sequence[int]], location: str) -> None:
+    """Raise InputError (beginning with ``location``) if a CPU doesn't exist, or if pinning isn't possible."""
     allowed = sorted(os.sched_getaffinity(0))
     for tier, processors in wanted.items():
         for number in processors:
             if number not in allowed:
                 known = ", ".join(map(str, allowed))
-                raise InputError(f"{place}: processors.{tier}", f"no CPU {number}", f"available: {known}")
+                raise InputError(f"{location}: processors.{tier}", f"no CPU {number}", f"available: {known}")
     if wanted and shutil.which("taskset") is None:
         raise InputError(
-            f"{place}: processors", "taskset is not installed", "install util-linux, or remove `processors`"
+            f"{location}: processors", "taskset is not installed", "install util-linux, or remove `processors`"
         )
 
 
