@@ -25,8 +25,10 @@ doc.fill.json.id = { expression = ":id" }
 doc.fill.json.name = "a \\"name\\""
 doc.fill.json.tags = { json = ["new", { uniform = [1, 9] }] }
 doc.fill.json.sold = true
+doc.fill.json.flags = { json = [{ pick = [true, true] }, { expression = ":id > 0" }, { variable = "new" }, { nullable = { share = 0, of = { variable = "new" } } }] }
 doc.fill.json.none = { null = true }
 doc.fill.json.seller = { json = { city = { text = 5 } } }
+new = { type = "boolean", fill = true }
 point = { type = "text", fill = { list = { of = { uniform = [-1.0, 1.0] }, count = 3 } } }
 
 [load]
@@ -35,17 +37,17 @@ stop = { transactions = 5 }
 [[transactions]]
 name = "t"
 steps = [
-    { execute = "insert into item values (?, ?, ?)", params = [{ next = "item.id" }, { key = "item.doc" }, { json = [1, "x"] }] },
+    { execute = "insert into item (id, doc, point) values (?, ?, ?)", params = [{ next = "item.id" }, { key = "item.doc" }, { json = [1, "x"] }] },
 ]
 
 [[check]]
 name = "documents"
 equals = 25
 [check.sql]
-sqlite = "select count(*) from item where doc ->> '$.name' = 'a \\"name\\"' and json_type(doc, '$.sold') = 'true' and json_type(doc, '$.id') = 'integer' and doc ->> '$.tags[0]' = 'new' and json_type(doc, '$.none') = 'null' and length(doc ->> '$.seller.city') = 5"
-postgresql = "select count(*) from item where doc ->> 'name' = 'a \\"name\\"' and doc -> 'sold' = 'true' and jsonb_typeof(doc -> 'id') = 'number' and doc #>> '{tags,0}' = 'new' and doc -> 'none' = 'null' and length(doc #>> '{seller,city}') = 5"
-mysql = "select count(*) from item where json_unquote(json_extract(doc, '$.name')) = 'a \\"name\\"' and json_type(json_extract(doc, '$.sold')) = 'BOOLEAN' and json_type(json_extract(doc, '$.id')) = 'INTEGER' and json_unquote(json_extract(doc, '$.tags[0]')) = 'new' and json_type(json_extract(doc, '$.none')) = 'NULL'"
-duckdb = "select count(*) from item where json_extract_string(doc, '$.name') = 'a \\"name\\"' and json_type(doc, '$.sold') = 'BOOLEAN'"
+sqlite = "select count(*) from item where doc ->> '$.name' = 'a \\"name\\"' and json_type(doc, '$.sold') = 'true' and json_type(doc, '$.id') = 'integer' and doc ->> '$.tags[0]' = 'new' and json_type(doc, '$.none') = 'null' and json(doc -> '$.flags') = '[true,true,true,true]' and length(doc ->> '$.seller.city') = 5"
+postgresql = "select count(*) from item where doc ->> 'name' = 'a \\"name\\"' and doc -> 'sold' = 'true' and jsonb_typeof(doc -> 'id') = 'number' and doc #>> '{tags,0}' = 'new' and doc -> 'none' = 'null' and doc -> 'flags' = '[true, true, true, true]' and length(doc #>> '{seller,city}') = 5"
+mysql = "select count(*) from item where json_unquote(json_extract(doc, '$.name')) = 'a \\"name\\"' and json_type(json_extract(doc, '$.sold')) = 'BOOLEAN' and json_type(json_extract(doc, '$.id')) = 'INTEGER' and json_unquote(json_extract(doc, '$.tags[0]')) = 'new' and json_type(json_extract(doc, '$.none')) = 'NULL' and json_type(json_extract(doc, '$.flags[1]')) = 'BOOLEAN'"
+duckdb = "select count(*) from item where json_extract_string(doc, '$.name') = 'a \\"name\\"' and json_type(doc, '$.sold') = 'BOOLEAN' and json_type(doc, '$.flags[1]') = 'BOOLEAN'"
 
 [[check]]
 name = "lists"

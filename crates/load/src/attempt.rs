@@ -442,7 +442,11 @@ impl<'a, E: Engine> Runner<'a, E> {
                         Err(stop) => Some(stop),
                     }
                 }
-                Op::Begin(_) | Op::Commit | Op::Rollback => self.control(recorder, op),
+                Op::Begin(_) | Op::Commit => self.control(recorder, op),
+                Op::Rollback => {
+                    self.state.roll_back();
+                    self.control(recorder, op)
+                }
                 Op::Think { time, unit_ns } => {
                     let pause = self.state.integer(time).max(0) as u64;
                     Some(Stop::Think(pause.saturating_mul(*unit_ns)))

@@ -1,11 +1,12 @@
 //! Keys that all clients of a trial insert, in the order in which they were issued.
 //!
 //! A key is *acknowledged* if its transaction and those of all earlier keys have ended. A draw of the latest keys uses
-//! acknowledged ones only, so the rows that it looks for exist. The keys of failed transactions are the exception: they
-//! count as acknowledged, because waiting for them would stop the growth.
+//! acknowledged ones only, so the rows that it looks for exist. The keys of transactions that were rolled back are issued
+//! again. Those of failed transactions are the exception: they count as acknowledged, because waiting for them would
+//! stop the growth.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Keys, counted from 0.
@@ -15,6 +16,9 @@ pub struct KeySpace {
     acknowledged: AtomicU64,
     /// Keys whose transactions ended before those of earlier keys.
     ended: Mutex<BTreeSet<u64>>,
+    /// Keys of transactions that were rolled back, and their number.
+    unused: Mutex<BTreeSet<u64>>,
+    unused_count: AtomicUsize,
 }
 
 impl KeySpace {
@@ -23,13 +27,27 @@ impl KeySpace {
         Self {
             issued: AtomicU64::new(first),
             acknowledged: AtomicU64::new(first),
-            ended: Mutex::default(),
+            ..Self::default()
         }
     }
 
     /// A new key.
     pub fn issue(&self) -> u64 {
+        if self.unused_count.load(Ordering::Relaxed) > 0 {
+            let mut unused = self.unused.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(key) = unused.pop_first() {
+                self.unused_count.store(unused.len(), Ordering::Relaxed);
+                return key;
+            }
+        }
         self.issued.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Takes back a key that was not inserted.
+    fn take_back(&self, key: u64) {
+        let mut unused = self.unused.lock().unwrap_or_else(PoisonError::into_inner);
+        unused.insert(key);
+        self.unused_count.store(unused.len(), Ordering::Relaxed);
     }
 
     /// Records that the transaction of a key has ended.
@@ -58,6 +76,8 @@ impl KeySpace {
 #[derive(Debug, Default)]
 pub struct Taken {
     keys: Vec<(usize, u64)>,
+    /// How many of them were taken before the last rollback.
+    rolled_back: usize,
     /// Keys that a failed attempt has taken, for the next attempt.
     again: Vec<(usize, u64)>,
 }
@@ -73,12 +93,23 @@ impl Taken {
 
     /// Keeps the keys of a failed attempt for the next one.
     pub(crate) fn retry(&mut self) {
+        self.rolled_back = 0;
         self.again.append(&mut self.keys);
         self.again.sort_unstable();
     }
 
+    /// Records a rollback: the keys so far were not inserted.
+    pub(crate) fn roll_back(&mut self) {
+        self.rolled_back = self.keys.len();
+    }
+
     /// Ends the transaction.
     pub(crate) fn end(&mut self, spaces: &[std::sync::Arc<KeySpace>]) {
+        for (slot, key) in self.keys.drain(..std::mem::take(&mut self.rolled_back)) {
+            if let Some(space) = spaces.get(slot) {
+                space.take_back(key);
+            }
+        }
         for (slot, key) in self.keys.drain(..).chain(self.again.drain(..)) {
             if let Some(space) = spaces.get(slot) {
                 space.end(key);
@@ -132,5 +163,19 @@ mod tests {
             }
         });
         assert_eq!((space.issued(), space.acknowledged()), (4000, 4000));
+    }
+    #[test]
+    fn keys_that_were_rolled_back_are_issued_again() {
+        let spaces = [Arc::new(KeySpace::default())];
+        let (mut one, mut other) = (Taken::default(), Taken::default());
+        assert_eq!([one.take(0, &spaces[0]), other.take(0, &spaces[0])], [0, 1]);
+        one.roll_back();
+        assert_eq!(one.take(0, &spaces[0]), 2, "taken after the rollback");
+        one.end(&spaces);
+        other.end(&spaces);
+        assert_eq!(spaces[0].acknowledged(), 0);
+        assert_eq!([other.take(0, &spaces[0]), other.take(0, &spaces[0])], [0, 3]);
+        other.end(&spaces);
+        assert_eq!(spaces[0].acknowledged(), 4);
     }
 }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 #[derive(Debug, Default)]
 pub struct Names {
     variables: Vec<String>,
-    counters: usize,
+    /// The names of counters that several generators use.
+    counters: Vec<Option<String>>,
     spaces: Vec<(String, Arc<KeySpace>)>,
     /// Keys that earlier trials issued.
     first_key: u64,
@@ -51,10 +52,13 @@ impl Names {
         self.variables.iter().position(|known| known == name)
     }
 
-    /// Adds a counter and returns its slot.
-    pub fn new_counter(&mut self) -> usize {
-        self.counters += 1;
-        self.counters - 1
+    /// The slot of a counter. A named one is added at its first use, one without a name at each.
+    pub fn counter(&mut self, name: Option<&str>) -> usize {
+        let known = name.and_then(|name| self.counters.iter().position(|other| other.as_deref() == Some(name)));
+        known.unwrap_or_else(|| {
+            self.counters.push(name.map(str::to_owned));
+            self.counters.len() - 1
+        })
     }
 
     /// Number of variables.
@@ -64,6 +68,6 @@ impl Names {
 
     /// Number of counters.
     pub fn counters(&self) -> usize {
-        self.counters
+        self.counters.len()
     }
 }

@@ -356,6 +356,12 @@ impl ClientState {
         }
     }
 
+    /// Records that the client's transaction was rolled back, so that others can insert the keys that it has taken.
+    #[inline]
+    pub fn roll_back(&mut self) {
+        self.taken.roll_back();
+    }
+
     /// Restores a saved state.
     pub fn restore(&mut self, saved: &SavedState) {
         self.stream.clone_from(&saved.stream);

@@ -163,10 +163,10 @@ impl Sampler {
                 Place::Row => Kind::Expression(Box::new(Compiled::in_row(tree, text, path, columns)?)),
                 Place::Transaction(_) => return wrong("in a transaction, an expression must be evaluated before"),
             },
-            Generator::Serial { start, step } => Kind::Serial {
+            Generator::Serial { start, step, counter } => Kind::Serial {
                 start: *start,
                 step: *step,
-                counter: place.counter(),
+                counter: place.counter(counter.as_deref()),
             },
             Generator::NextKey { space, start } => {
                 let (slot, space) = place.key_space(space, path)?;
@@ -267,7 +267,11 @@ impl Sampler {
                     thresholds: thresholds(weights, path)?,
                 }
             }
-            Generator::Uuid { version, format } => {
+            Generator::Uuid {
+                version,
+                format,
+                counter,
+            } => {
                 if let UuidKind::TimeBlocked {
                     interval_length: a,
                     interval_count: b,
@@ -282,7 +286,7 @@ impl Sampler {
                     return wrong("the size and the number of blocks must be at least 1");
                 }
                 let counter = matches!(version, UuidKind::SequenceBlocked { .. })
-                    .then(|| place.counter())
+                    .then(|| place.counter(counter.as_deref()))
                     .flatten();
                 Kind::Uuid {
                     identifier: Identifier::new(*version, counter),
@@ -311,11 +315,7 @@ impl Sampler {
                 if of.is_empty() || weights.len() != of.len() {
                     return wrong("`of` must contain at least one generator, and `weights` one number for each");
                 }
-                let of = of
-                    .iter()
-                    .enumerate()
-                    .map(|(i, each)| Self::compile(each, &format!("{path}.of[{i}]"), place))
-                    .collect::<Result<_, _>>()?;
+                let of = Self::compile_all(of, path, place)?;
                 let index = index
                     .as_ref()
                     .map(|index| Self::compile(index, &format!("{path}.index"), place).map(Box::new));
@@ -335,7 +335,7 @@ impl Sampler {
                 }
                 Kind::Object {
                     names: names.iter().map(|name| json::quoted(name) + ": ").collect(),
-                    of: Self::compile_members(of, path, place)?,
+                    of: Self::compile_all(of, path, place)?,
                 }
             }
             Generator::List { of, count } => {
@@ -343,7 +343,7 @@ impl Sampler {
                     .as_ref()
                     .map(|count| Self::compile(count, &format!("{path}.count"), place).map(Box::new));
                 Kind::List {
-                    of: Self::compile_members(of, path, place)?,
+                    of: Self::compile_all(of, path, place)?,
                     count: count.transpose()?,
                 }
             }
@@ -361,14 +361,11 @@ impl Sampler {
         Ok(Self(kind))
     }
 
-    /// The generators of the values in a JSON text. Only there are Booleans not numbers.
-    fn compile_members(of: &[Generator], path: &str, place: &mut Place<'_>) -> Result<Box<[Self]>, PlanError> {
-        let compiled = of.iter().enumerate().map(|(i, each)| match each {
-            Generator::Constant {
-                value: Literal::Boolean(value),
-            } => Ok(Self(Kind::Constant(Owned::Boolean(*value)))),
-            _ => Self::compile(each, &format!("{path}.of[{i}]"), place),
-        });
+    fn compile_all(of: &[Generator], path: &str, place: &mut Place<'_>) -> Result<Box<[Self]>, PlanError> {
+        let compiled = of
+            .iter()
+            .enumerate()
+            .map(|(i, each)| Self::compile(each, &format!("{path}.of[{i}]"), place));
         compiled.collect()
     }
 
@@ -629,10 +626,10 @@ impl Sampler {
 }
 
 impl Place<'_> {
-    fn counter(&mut self) -> Option<usize> {
+    fn counter(&mut self, name: Option<&str>) -> Option<usize> {
         match self {
             Place::Row => None,
-            Place::Transaction(names) => Some(names.new_counter()),
+            Place::Transaction(names) => Some(names.counter(name)),
         }
     }
 
@@ -661,7 +658,7 @@ pub fn row_scope(seed: u64, stream: &mut Stream, row: Position) -> Scope<'_> {
 fn owned(literal: &Literal) -> Owned {
     match literal {
         Literal::Null => Owned::Null,
-        Literal::Boolean(v) => Owned::Integer(i64::from(*v)),
+        Literal::Boolean(v) => Owned::Boolean(*v),
         Literal::Integer(v) => Owned::Integer(*v),
         Literal::Real(v) => Owned::Real(*v),
         Literal::Text(v) => Owned::Text(v.clone()),

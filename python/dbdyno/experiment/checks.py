@@ -161,6 +161,9 @@ def _beside(definition: Definition) -> Iterator[Invalid]:
     """Yield the errors of the work beside the clients."""
     stop = definition.load.stop
     names = [transaction.name for transaction in definition.transactions]
+    inserted = {
+        table for transaction in definition.transactions if transaction.include for table in _numbered(transaction)
+    }
     for index, beside in enumerate(definition.beside):
         where: Location = ("beside", index)
         if beside.name in names:
@@ -174,6 +177,15 @@ def _beside(definition: Definition) -> Iterator[Invalid]:
             yield Invalid((*where, key), problem, "give an earlier time, or a longer window")
         yield from _steps(beside.steps, (*where, "steps"), definition.tables, set())
         yield from _ended(beside.steps, (*where, "steps"))
+        for table in sorted(_numbered(beside) & inserted):
+            problem = f"both this and the transactions insert `next` rows of `{table}`, and their keys would collide"
+            yield Invalid((*where, "steps"), problem, "insert other keys here, such as `{ serial = 1_000_000 }`")
+
+
+def _numbered(part: BaseModel) -> set[str]:
+    """Return the tables of which a transaction or its parts insert rows with `next`."""
+    own = {part.next.rpartition(".")[0] or part.next} if isinstance(part, Next) else set()
+    return own.union(*(_numbered(inner) for _, inner in _parts(part)))
 
 
 def _ended(steps: Iterable[AnyStep], where: Location) -> Iterator[Invalid]:

@@ -1,6 +1,9 @@
 //! Values as JSON texts.
 
-use super::{Kind, Sampler, Scope};
+use super::probability::choose;
+use super::{Kind, Sampler, Scope, row_scope};
+use crate::expression::Scalar;
+use crate::random::row_stream;
 use crate::value::{Owned, Text, Value, Values};
 use rand::Rng as _;
 use std::fmt::Write as _;
@@ -70,31 +73,57 @@ impl Sampler {
                     of.write_json(scope, text);
                 }
             }
-            Kind::Constant(Owned::Boolean(value)) => text.push_str(if *value { "true" } else { "false" }),
+            Kind::Constant(value) => write_owned(value, text),
+            Kind::Variable(slot) => write_owned(&scope.variables[*slot], text),
+            Kind::Pick { values, thresholds } => write_owned(&values[choose(thresholds, scope.stream)], text),
+            Kind::Reference { of, stream, row } => {
+                let row = row.position(scope);
+                let mut values = row_stream(scope.seed, *stream, row.row);
+                let mut inner = row_scope(scope.seed, &mut values, row);
+                of.write_json(&mut inner, text);
+                if let Some(problem) = inner.problem.take() {
+                    scope.problem = Some(problem);
+                }
+            }
+            Kind::Expression(expression) => match expression.in_scope(scope) {
+                Ok(Scalar::Null) => write_value(Value::Null, text),
+                Ok(Scalar::Boolean(value)) => write_owned(&Owned::Boolean(value), text),
+                Ok(Scalar::Integer(value)) => write_value(Value::Integer(value), text),
+                Ok(Scalar::Double(value)) => write_value(Value::Real(value), text),
+                Err(problem) => {
+                    scope.problem = Some(problem.into());
+                    write_value(Value::Null, text);
+                }
+            },
             _ => {
                 let mut values = Values::default();
                 self.sample(scope, &mut values);
-                let _ = match values.get(0) {
-                    Some(Value::Integer(value)) => write!(text, "{value}"),
-                    Some(Value::Real(value)) if value.is_finite() => write!(text, "{value}"),
-                    Some(Value::Text(value)) => {
-                        write_string(value, text);
-                        Ok(())
-                    }
-                    Some(Value::Bytes(bytes)) => {
-                        text.push_str("\"");
-                        for byte in bytes {
-                            let _ = write!(text, "{byte:02x}");
-                        }
-                        text.push_str("\"");
-                        Ok(())
-                    }
-                    _ => {
-                        text.push_str("null");
-                        Ok(())
-                    }
-                };
+                write_value(values.get(0).unwrap_or(Value::Null), text);
             }
         }
+    }
+}
+
+/// Writes a value, also a Boolean, which is a number elsewhere.
+fn write_owned(value: &Owned, text: &mut Text<'_>) {
+    match value {
+        Owned::Boolean(value) => text.push_str(if *value { "true" } else { "false" }),
+        _ => write_value(value.view(), text),
+    }
+}
+
+fn write_value(value: Value<'_>, text: &mut Text<'_>) {
+    match value {
+        Value::Integer(value) => drop(write!(text, "{value}")),
+        Value::Real(value) if value.is_finite() => drop(write!(text, "{value}")),
+        Value::Text(value) => write_string(value, text),
+        Value::Bytes(bytes) => {
+            text.push_str("\"");
+            for byte in bytes {
+                let _ = write!(text, "{byte:02x}");
+            }
+            text.push_str("\"");
+        }
+        Value::Null | Value::Real(_) => text.push_str("null"),
     }
 }

@@ -195,7 +195,7 @@ proptest! {
     #[test]
     fn clients_never_share_serial_values(clients in 1u32..20) {
         let mut all: Vec<i64> = (0..clients)
-            .flat_map(|client| draws(&Generator::Serial { start: 5, step: 3 }, 10, (client, clients)))
+            .flat_map(|client| draws(&Generator::Serial { start: 5, step: 3, counter: None }, 10, (client, clients)))
             .map(|value| if let Owned::Integer(v) = value { v } else { panic!("not an integer") })
             .collect();
         all.sort_unstable();
@@ -206,11 +206,11 @@ proptest! {
     #[test]
     fn a_reference_repeats_the_rows_value(row in 0i64..1_000_000, stream in any::<u64>()) {
         for of in [
-            Generator::Uuid { version: UuidKind::V4, format: UuidFormat::Hex },
+            Generator::Uuid { version: UuidKind::V4, format: UuidFormat::Hex, counter: None },
             Generator::Text { min: 3, max: 30, characters: None },
-            Generator::Serial { start: 10, step: 7 },
+            Generator::Serial { start: 10, step: 7, counter: None },
             Generator::Format { template: "user{}-{}".into(), parts: vec![
-                Generator::Serial { start: 0, step: 1 }, Generator::Uniform { low: 0, high: 99 },
+                Generator::Serial { start: 0, step: 1, counter: None }, Generator::Uniform { low: 0, high: 99 },
             ] },
         ] {
             let row_is = Generator::Constant { value: Literal::Integer(row) };
@@ -227,7 +227,11 @@ fn constant(value: i64) -> Generator {
 }
 
 fn serial() -> Generator {
-    Generator::Serial { start: 0, step: 1 }
+    Generator::Serial {
+        start: 0,
+        step: 1,
+        counter: None,
+    }
 }
 
 #[test]
@@ -349,7 +353,15 @@ fn pick_follows_its_weights() {
 #[test]
 fn uuids_have_their_version() {
     let parse = |version, format| {
-        let id = texts(&Generator::Uuid { version, format }, 1).remove(0);
+        let id = texts(
+            &Generator::Uuid {
+                version,
+                format,
+                counter: None,
+            },
+            1,
+        )
+        .remove(0);
         uuid::Uuid::parse_str(&id).expect("a UUID")
     };
     assert_eq!(parse(UuidKind::V4, UuidFormat::Hex).get_version_num(), 4);
@@ -370,6 +382,7 @@ fn blocked_uuids_move_through_their_prefixes() {
         &Generator::Uuid {
             version,
             format: UuidFormat::Hex,
+            counter: None,
         },
         3000,
     )
@@ -388,6 +401,7 @@ fn blocked_uuids_move_through_their_prefixes() {
         &Generator::Uuid {
             version,
             format: UuidFormat::Hex,
+            counter: None,
         },
         1,
     )
@@ -411,7 +425,11 @@ fn times_are_written_in_utc() {
 
 #[test]
 fn nulls_have_their_probability() {
-    let of = Box::new(Generator::Serial { start: 1, step: 1 });
+    let of = Box::new(Generator::Serial {
+        start: 1,
+        step: 1,
+        counter: None,
+    });
     let nulls = draws(&Generator::Nullable { share: 0.25, of }, 40_000, (0, 1));
     let share = nulls.iter().filter(|v| **v == Owned::Null).count() as f64 / 40_000.0;
     assert!((share - 0.25).abs() < 0.01, "{share}");
@@ -442,6 +460,10 @@ fn invalid_generators_are_refused_with_their_path() {
     });
     refused(Generator::Nullable {
         share: 1.5,
-        of: Box::new(Generator::Serial { start: 1, step: 1 }),
+        of: Box::new(Generator::Serial {
+            start: 1,
+            step: 1,
+            counter: None,
+        }),
     });
 }

@@ -45,6 +45,10 @@ pub enum Generator {
         /// The distance between values.
         #[serde(default = "one")]
         step: i64,
+        /// Generators of transactions with the same counter count together, so none repeats another's value. Left out:
+        /// this one counts alone.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        counter: Option<String>,
     },
     /// `start` plus the number of the next key in a key space that all clients share.
     NextKey {
@@ -146,6 +150,9 @@ pub enum Generator {
         /// How it is written.
         #[serde(default)]
         format: UuidFormat,
+        /// As for `serial`; only `sequence_blocked` counts.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        counter: Option<String>,
     },
     /// A text with the values of other generators in it: each `{}` in the template takes the next part. `{:05}` fills a
     /// number with zeros on the left, `{:.2}` writes two decimals.

@@ -38,12 +38,14 @@ class Columns:
     """Compiles generators. ``tables``: the tables that they may refer to.
 
     ``samples``: values of columns of existing tables, by ``table.column``. ``shared``: tables whose latest rows are
-    drawn, so that all clients number their new rows together.
+    drawn, so that all clients number their new rows together. ``numbered``: tables whose new rows are numbered, so
+    that new values of all columns continue one count.
     """
 
     tables: Mapping[str, Table]
     samples: Mapping[str, Sequence[written.Scalar]] = field(default_factory=dict)
     shared: frozenset[str] = frozenset()
+    numbered: frozenset[str] = frozenset()
 
     def stream(self, table: str, column: str, part: int = 0) -> int:
         """Return the number of a column's random stream, unique in the experiment, from 1.
@@ -135,14 +137,15 @@ class Columns:
         """Return new values of a column, or new row numbers of a table."""
         table, _, column = of.rpartition(".")
         name = table or column
-        row: plan.Generator = plan.Serial(start=self.tables[name].rows)
+        counter = name if name in self.numbered else of
+        row: plan.Generator = plan.Serial(start=self.tables[name].rows, counter=counter)
         if name in self.shared:
             row = plan.NextKey(space=name, start=self.tables[name].rows)
         if not table:
             return row
         fill = self.fill(table, column)
         if isinstance(fill, plan.Serial | plan.Uuid) and name not in self.shared:
-            return _continued(fill, self.tables[table].rows)
+            return _continued(fill, self.tables[table].rows, counter)
         return plan.Reference(of=fill, stream=self.stream(table, column), row=row)
 
     def _sampled(self, column: written.Column) -> plan.Generator:
@@ -167,13 +170,14 @@ class Columns:
         return plan.Uniform(low=0, high=last)
 
 
-def _continued(fill: plan.Generator, rows: int) -> plan.Generator:
-    """Return a column's generator that continues after ``rows`` rows."""
+def _continued(fill: plan.Serial | plan.Uuid, rows: int, counter: str) -> plan.Generator:
+    """Return a column's generator that continues after ``rows`` rows, with all others that have this counter."""
     match fill:
         case plan.Serial():
-            return replace(fill, start=fill.start + fill.step * rows)
+            return replace(fill, start=fill.start + fill.step * rows, counter=counter)
         case plan.Uuid(version=plan.SequenceBlocked(sequence_blocked=blocks)):
-            return replace(fill, version=plan.SequenceBlocked(sequence_blocked=replace(blocks, start=rows)))
+            version = plan.SequenceBlocked(sequence_blocked=replace(blocks, start=rows))
+            return replace(fill, version=version, counter=counter)
     return fill
 
 

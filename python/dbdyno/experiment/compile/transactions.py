@@ -19,7 +19,7 @@ from dbdyno.experiment.compile.requests import compile_request, request_text
 from dbdyno.model.experiment.conditions import Condition
 from dbdyno.model.experiment.definition import Definition
 from dbdyno.model.experiment.draws import Draw, DrawLatest
-from dbdyno.model.experiment.generators import Expression, Key, RowOf, Variable
+from dbdyno.model.experiment.generators import Expression, Key, Next, RowOf, Variable
 from dbdyno.model.experiment.sql import ANY
 from dbdyno.model.experiment.transactions import (
     AnyStep,
@@ -50,18 +50,23 @@ _MODES: Mapping[str, plan.BeginMode] = {mode.replace("_", " "): mode for mode in
 
 def drawn_latest(part: Any) -> Iterator[str]:
     """Yield the tables of which some generator draws the latest rows. ``part``: transactions, or what they contain."""
-    match part:
-        case RowOf(draw=Draw(latest=DrawLatest())):
-            yield part.row_of
-        case Key(row=None, draw=Draw(latest=DrawLatest())):
-            yield part.key.rpartition(".")[0]
+    for model in _models_in(part):
+        match model:
+            case RowOf(draw=Draw(latest=DrawLatest())):
+                yield model.row_of
+            case Key(row=None, draw=Draw(latest=DrawLatest())):
+                yield model.key.rpartition(".")[0]
+
+
+def _models_in(part: Any) -> Iterator[BaseModel]:
     if isinstance(part, BaseModel):
+        yield part
         part = [getattr(part, name) for name in type(part).model_fields]
     if isinstance(part, list | tuple):
-        for each in part:
-            yield from drawn_latest(each)
+        for value in part:
+            yield from _models_in(value)
     elif isinstance(part, dict):
-        yield from drawn_latest(list(part.values()))
+        yield from _models_in(list(part.values()))
 
 
 class TransactionCompiler:
@@ -75,7 +80,13 @@ class TransactionCompiler:
         self._estimates = definition.measure.estimates
         self.statements: list[Statement] = []
         self.left_out: set[str] = set()
-        self._columns = Columns(definition.tables, definition.samples, frozenset(drawn_latest(definition.transactions)))
+        parts = [definition.transactions, definition.beside]
+        self._columns = Columns(
+            definition.tables,
+            definition.samples,
+            shared=frozenset(drawn_latest(parts)),
+            numbered=frozenset(model.next for model in _models_in(parts) if isinstance(model, Next)),
+        )
         self._dialect = dialect
         self._location = location
 

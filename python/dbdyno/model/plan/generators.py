@@ -47,11 +47,12 @@ class Expression:
 
 @dataclass(frozen=True, kw_only=True)
 class Serial:
-    """``start + step * index``."""
+    """``start + step * index``. In transactions, generators with the same ``counter`` count together."""
 
     kind: Literal["serial"] = "serial"
     start: int = 1
     step: int = 1
+    counter: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,6 +216,7 @@ class Uuid:
     kind: Literal["uuid"] = "uuid"
     version: UuidVersion
     format: UuidFormat = "dashed"
+    counter: str | None = None
 
     @property
     def version_name(self) -> str:
@@ -324,7 +326,8 @@ Generator = Annotated[
 def generator_of_row(generator: Generator, row: int, count: int) -> Generator:
     """Return the generator for one of ``count`` rows of a statement; serial generators use every n-th value."""
     match generator:
-        case Serial(start=start, step=step):
+        # With a counter that others use, too, the generator takes the next value for each row.
+        case Serial(start=start, step=step, counter=None):
             return replace(generator, start=start + row * step, step=step * count)
         case Reference():
             # The referenced column stays the same; only the choice of its row changes.
