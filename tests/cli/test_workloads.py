@@ -410,6 +410,6 @@ def test_new_keys_are_unique_in_all_places(cli: Cli, more: str) -> None:
 
 def test_work_beside_inserts_other_keys(cli: Cli) -> None:
     step = '{ execute = "insert into a values (?, 0)", params = [{ next = "a.id" }] }'
-    file = cli.write("next.toml", f'{NEXT}[[beside]]\nname = "import"\nat = 0\nsteps = [{step}]\n')
+    file = cli.write("next.toml", f'{NEXT}[[beside]]\nname = "import"\nat = "50ms"\nsteps = [{step}]\n')
     error = cli.invoke("run", file).errors
     assert "both this and the transactions insert `next` rows of `a`, and their keys would collide" in error
