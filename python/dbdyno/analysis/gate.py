@@ -13,7 +13,7 @@ from dbdyno.analysis.worse_plans import WorsePlan, worse_plans
 from dbdyno.model.result.shape import Comparison
 
 # failed: a condition of `--fail-on` is violated.
-Verdict = Literal["pass", "regression", "failed", "not settled"]
+GateVerdict = Literal["pass", "regression", "failed", "not settled"]
 
 REGRESSION_CODE = 3
 NOT_SETTLED_CODE = 4
@@ -57,7 +57,7 @@ class Judgement:
     ``broken``: whether rounds of b failed; ``violation``: of a condition of `--fail-on`.
     """
 
-    verdict: Verdict
+    verdict: GateVerdict
     reason: str
     comparison: Comparison | None = None
     more: float | None = None
@@ -127,9 +127,9 @@ def settled(pairs: Sequence[Pair], margin: float) -> bool:
     return all(judgement.verdict != "not settled" for judgement in made)
 
 
-def overall(verdicts: Sequence[Verdict]) -> Verdict:
+def overall(verdicts: Sequence[GateVerdict]) -> GateVerdict:
     """Return the worst verdict; *not settled* if there are no verdicts."""
-    worst: tuple[Verdict, ...] = ("regression", "failed", "not settled")
+    worst: tuple[GateVerdict, ...] = ("regression", "failed", "not settled")
     return next((verdict for verdict in worst if verdict in verdicts), "pass" if verdicts else "not settled")
 
 

@@ -19,7 +19,7 @@ _ROUNDING = 1e-9
 # Longest example of a row, in characters.
 _SHOWN = 120
 
-Row = Sequence[Any]
+ResultRow = Sequence[Any]
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def _compare(a: ExecutionRows, b: ExecutionRows, of_a: Ordering, of_b: Ordering)
     return RowVerdict("differ", words, f"was {_shown(lost[0])}; is {_shown(new[0])}")
 
 
-def _read(execution: ExecutionRows) -> list[Row] | None:
+def _read(execution: ExecutionRows) -> list[ResultRow] | None:
     return None if execution.rows is None else [json.loads(row) for row in execution.rows]
 
 
@@ -143,7 +143,7 @@ def _compare_digests(a: ExecutionRows, b: ExecutionRows, *, limited: bool) -> Ro
     return RowVerdict("differ", f"some of {a.returned:,} rows differ")
 
 
-def _unmatched(a: Sequence[Row], b: Sequence[Row]) -> tuple[list[Row], list[Row]]:
+def _unmatched(a: Sequence[ResultRow], b: Sequence[ResultRow]) -> tuple[list[ResultRow], list[ResultRow]]:
     """Return the rows of each side that the other side lacks, in their order."""
     if all(_same(x, y) for x, y in zip(a, b, strict=True)):
         return [], []
@@ -165,7 +165,12 @@ def _unmatched(a: Sequence[Row], b: Sequence[Row]) -> tuple[list[Row], list[Row]
 
 
 def _are_ties(
-    a: Sequence[Row], b: Sequence[Row], lost: Sequence[Row], new: Sequence[Row], keys: tuple[int, ...], order: Ordering
+    a: Sequence[ResultRow],
+    b: Sequence[ResultRow],
+    lost: Sequence[ResultRow],
+    new: Sequence[ResultRow],
+    keys: tuple[int, ...],
+    order: Ordering,
 ) -> bool:
     """Whether rows with the same sort keys explain which rows a LIMIT cut off."""
     if not order.is_ordered:
@@ -179,16 +184,16 @@ def _are_ties(
     return tied or not order.is_whole
 
 
-def _same_sequence(a: Sequence[Row], b: Sequence[Row], keys: Sequence[int]) -> bool:
+def _same_sequence(a: Sequence[ResultRow], b: Sequence[ResultRow], keys: Sequence[int]) -> bool:
     """Whether the sort keys of two results have the same values in the same order."""
 
-    def of(row: Row) -> list[Any]:
+    def of(row: ResultRow) -> list[Any]:
         return [row[key] for key in keys if key < len(row)]
 
     return all(_same(of(x), of(y)) for x, y in zip(a, b, strict=True))
 
 
-def _same(a: Row, b: Row) -> bool:
+def _same(a: ResultRow, b: ResultRow) -> bool:
     return len(a) == len(b) and all(map(_same_value, a, b))
 
 
@@ -199,17 +204,17 @@ def _same_value(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
-def _sort_key(row: Row) -> tuple[object, ...]:
+def _sort_key(row: ResultRow) -> tuple[object, ...]:
     """Sort by the exact columns first, so that rounding doesn't change the order of different rows."""
     numbers = [value for value in row if isinstance(value, float)]
     return (*_exact_key(row), numbers)
 
 
-def _exact_key(row: Row) -> tuple[object, ...]:
+def _exact_key(row: ResultRow) -> tuple[object, ...]:
     return tuple(("", "") if isinstance(each, float) else (type(each).__name__, str(each)) for each in row)
 
 
-def _example(a: Sequence[Row], b: Sequence[Row]) -> str:
+def _example(a: Sequence[ResultRow], b: Sequence[ResultRow]) -> str:
     """Show the first row that only one side returned."""
     shorter, longer, words = (a, b, "new") if len(a) < len(b) else (b, a, "missing")
     left: dict[object, int] = {}
@@ -222,7 +227,7 @@ def _example(a: Sequence[Row], b: Sequence[Row]) -> str:
     return ""
 
 
-def _shown(row: Row) -> str:
+def _shown(row: ResultRow) -> str:
     text = ", ".join(_shown_value(each) for each in row)
     return f"({text if len(text) <= _SHOWN else text[: _SHOWN - 1] + '…'})"
 

@@ -21,7 +21,7 @@ from dbdyno.base.console import Console
 from dbdyno.base.errors import InputError
 from dbdyno.cli.option_values import read_share
 from dbdyno.model.result.convert import to_json
-from dbdyno.report.columns import Column, table, tables
+from dbdyno.report.columns import TableColumn, table, tables
 from dbdyno.report.export import check_writable, is_output, write_json
 from dbdyno.report.lines import comparison_ratio, comparison_sees
 from dbdyno.report.table import verdict_text
@@ -179,9 +179,11 @@ def differences_view(compared: Compared, width: int) -> RenderableType | None:
         return None
     return table(
         [
-            Column("differs", [Text(difference.what) for difference in compared.differences], right=False, fold=True),
-            Column("a", [Text(difference.a) for difference in compared.differences], right=False, fold=True),
-            Column("b", [Text(difference.b) for difference in compared.differences], right=False, fold=True),
+            TableColumn(
+                "differs", [Text(difference.what) for difference in compared.differences], right=False, fold=True
+            ),
+            TableColumn("a", [Text(difference.a) for difference in compared.differences], right=False, fold=True),
+            TableColumn("b", [Text(difference.b) for difference in compared.differences], right=False, fold=True),
         ],
         width,
     )
@@ -209,15 +211,15 @@ def view(compared: Compared, width: int) -> RenderableType:
     parts += [
         Text(""),
         *tables(
-            [Column("cell", [Text(name) for name in names], right=False, fold=True)],
+            [TableColumn("cell", [Text(name) for name in names], right=False, fold=True)],
             [
-                Column(
+                TableColumn(
                     f"{compared.metric} b / a [95 %]",
                     [Text(comparison_ratio(comparison, several)) for comparison in made],
                     right=False,
                 ),
-                Column("detectable", [Text(comparison_sees(comparison)) for comparison in made]),
-                Column("b is", words, right=False, fold=True),
+                TableColumn("detectable", [Text(comparison_sees(comparison)) for comparison in made]),
+                TableColumn("b is", words, right=False, fold=True),
             ],
             width,
         ),

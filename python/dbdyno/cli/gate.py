@@ -18,7 +18,7 @@ from rich.text import Text
 
 from dbdyno.analysis.answer.build import text_answer, without_options
 from dbdyno.analysis.compare import Compared, compare, compare_sides, failed_rounds
-from dbdyno.analysis.gate import Judgement, Verdict, exit_code, judge, overall
+from dbdyno.analysis.gate import GateVerdict, Judgement, exit_code, judge, overall
 from dbdyno.analysis.gate_conditions import Condition, judge_conditions, read_condition
 from dbdyno.analysis.history.identity import definition_of
 from dbdyno.analysis.measured.cell_pairs import BASELINE, CANDIDATE, SIDE, without_side
@@ -47,7 +47,7 @@ from dbdyno.run.gate_baseline import Against
 from dbdyno.stats import Stopping
 from dbdyno.store import Store, open_store
 
-_STYLES: dict[Verdict, str] = {
+_STYLES: dict[GateVerdict, str] = {
     "pass": "green",
     "regression": "bold red",
     "failed": "bold red",
@@ -88,7 +88,7 @@ class Gated:
     statements: list[dict[str, Any]] | None = None
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> GateVerdict:
         """The overall verdict."""
         return overall([judgement.verdict for _, judgement in self.judged])
 

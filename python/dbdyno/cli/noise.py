@@ -14,7 +14,7 @@ from dbdyno.base.console import Console
 from dbdyno.base.errors import InputError
 from dbdyno.base.numbers import rough
 from dbdyno.cli.run import INTERRUPTED, RunCommand, writing_store
-from dbdyno.report.columns import Column, table
+from dbdyno.report.columns import TableColumn, table
 from dbdyno.report.export import check_writable, write_json
 from dbdyno.run.execute import execute
 from dbdyno.run.request import prepare
@@ -114,9 +114,9 @@ def _show(noise: Noise, cell: str, console: Console) -> None:
     console.print(
         table(
             [
-                Column("rounds", [Text(str(sight.rounds)) for sight in noise.sights]),
-                Column("takes", [Text(_duration(sight.seconds)) for sight in noise.sights]),
-                Column("sees a change of", [Text(f"{rough(sight.change * 100)} %") for sight in noise.sights]),
+                TableColumn("rounds", [Text(str(sight.rounds)) for sight in noise.sights]),
+                TableColumn("takes", [Text(_duration(sight.seconds)) for sight in noise.sights]),
+                TableColumn("sees a change of", [Text(f"{rough(sight.change * 100)} %") for sight in noise.sights]),
             ],
             console.width,
         )

@@ -19,7 +19,7 @@ _NAMES = {
 }
 
 
-class Change(NamedTuple):
+class CountChange(NamedTuple):
     """Instructions of a part, a file or a function, before and after."""
 
     name: str
@@ -41,10 +41,10 @@ class Change(NamedTuple):
 class Changes:
     """All changes. ``files`` and ``functions`` contain only changed ones, largest change first."""
 
-    total: Change
-    parts: list[Change]
-    files: list[Change]
-    functions: list[Change]
+    total: CountChange
+    parts: list[CountChange]
+    files: list[CountChange]
+    functions: list[CountChange]
     differing: list[str]
 
 
@@ -70,7 +70,7 @@ def differing_surroundings(before: CpuDocument, after: CpuDocument) -> list[str]
 def changes(before: dict[str, Any], after: dict[str, Any]) -> Changes:
     """Compare two build objects of count documents."""
     return Changes(
-        Change("all", before["i_refs"], after["i_refs"]),
+        CountChange("all", before["i_refs"], after["i_refs"]),
         _changed({part["name"]: part["i_refs"] for part in before["parts"]}, after["parts"], "name"),
         _sorted(_changed({file["file"]: file["i_refs"] for file in before["files"]}, after["files"], "file")),
         _sorted(_functions(before, after)),
@@ -78,12 +78,12 @@ def changes(before: dict[str, Any], after: dict[str, Any]) -> Changes:
     )
 
 
-def _changed(before: dict[str, int], after: list[dict[str, Any]], key: str) -> list[Change]:
+def _changed(before: dict[str, int], after: list[dict[str, Any]], key: str) -> list[CountChange]:
     now = {each[key]: each["i_refs"] for each in after}
-    return [Change(name, before.get(name, 0), now.get(name, 0)) for name in dict.fromkeys([*before, *now])]
+    return [CountChange(name, before.get(name, 0), now.get(name, 0)) for name in dict.fromkeys([*before, *now])]
 
 
-def _functions(before: dict[str, Any], after: dict[str, Any]) -> list[Change]:
+def _functions(before: dict[str, Any], after: dict[str, Any]) -> list[CountChange]:
     def named(build: dict[str, Any]) -> dict[str, int]:
         sums: dict[str, int] = {}
         for function in build["functions"]:
@@ -92,10 +92,10 @@ def _functions(before: dict[str, Any], after: dict[str, Any]) -> list[Change]:
         return sums
 
     one, other = named(before), named(after)
-    return [Change(name, one.get(name, 0), other.get(name, 0)) for name in dict.fromkeys([*one, *other])]
+    return [CountChange(name, one.get(name, 0), other.get(name, 0)) for name in dict.fromkeys([*one, *other])]
 
 
-def _sorted(found: list[Change]) -> list[Change]:
+def _sorted(found: list[CountChange]) -> list[CountChange]:
     return sorted((change for change in found if change.difference), key=lambda change: -abs(change.difference))
 
 

@@ -48,7 +48,7 @@ class ObjectSize(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Source:
+class SqliteSource:
     """An amalgamation. ``version``, ``source_id``: its own identification; ``family``: its origin."""
 
     path: Path
@@ -73,7 +73,7 @@ class Build:
     """
 
     directory: Path
-    source: Source
+    source: SqliteSource
     cflags: str
     compiler: str
     binary_sha256: str
@@ -95,7 +95,7 @@ class Build:
         return f"{self.source.version} {self.cflags}".strip()
 
 
-def find_source(spec: str) -> Source:
+def find_source(spec: str) -> SqliteSource:
     """Find an amalgamation: ``bundled``, a release, or a path (:func:`dbdyno.engines.sqlite.releases.release_source`).
 
     Raises InputError if it doesn't exist, SystemFailed if it cannot be downloaded.
@@ -104,14 +104,14 @@ def find_source(spec: str) -> Source:
     return read_source(source.directory / SOURCE, source.title)
 
 
-def read_source(path: Path, family: str) -> Source:
+def read_source(path: Path, family: str) -> SqliteSource:
     """Read the identification of an amalgamation. Raises InputError if the file isn't one."""
     content = path.read_bytes()
     version = re.search(rb'^#define\s+SQLITE_VERSION\s+"([^"]+)"', content, re.MULTILINE)
     source_id = re.search(rb'^#define\s+SQLITE_SOURCE_ID\s+"([^"]+)"', content, re.MULTILINE)
     if version is None or source_id is None:
         raise InputError("--sqlite", f"`{path}` is not a SQLite amalgamation", "give a `sqlite3.c` of 3.6.18 or newer")
-    return Source(
+    return SqliteSource(
         path,
         version[1].decode(),
         source_id[1].decode(),
@@ -173,7 +173,7 @@ def _flags(cflags: str) -> list[str]:
 
 def _read(directory: Path) -> Build:
     facts = json.loads((directory / "build.json").read_text(encoding="utf-8"))
-    source = Source(path=directory / SOURCE, **facts["source"])
+    source = SqliteSource(path=directory / SOURCE, **facts["source"])
     binary = hashlib.sha256((directory / LIBRARY).read_bytes()).hexdigest()
     return Build(directory, source, facts["cflags"], facts["compiler"], binary, object_size(directory / "sqlite3.o"))
 

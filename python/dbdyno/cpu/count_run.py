@@ -13,7 +13,7 @@ from dbdyno.cpu.counting import Counted, count_part
 from dbdyno.cpu.document import BuildCount, CpuDocument, build_objects, new_document
 from dbdyno.cpu.program import count_program, program_work
 from dbdyno.cpu.source import read_source_map
-from dbdyno.cpu.work import Part, Work, find_work
+from dbdyno.cpu.work import Work, WorkPart, find_work
 from dbdyno.engines.sqlite.releases import release_source
 
 
@@ -123,7 +123,7 @@ def _work(request: CpuRequest) -> Work:
     return find_work(request.work, request.chosen)
 
 
-def _count(part: Part, build: Build, request: CpuRequest, tell: Callable[[str], None]) -> Counted:
+def _count(part: WorkPart, build: Build, request: CpuRequest, tell: Callable[[str], None]) -> Counted:
     tell(f"counting {part.name} on {build.label}")
     if request.program is not None:
         return count_program(part, request.program, build)

@@ -15,7 +15,7 @@ from dbdyno.base.paths import cache_directory
 from dbdyno.cpu.attribution import Attribution, Side, attribute, by_file_of_program, by_object
 from dbdyno.cpu.builds import LIBRARY, Build
 from dbdyno.cpu.callgrind import Costs, Function, parse_profile, run_counted
-from dbdyno.cpu.work import Part
+from dbdyno.cpu.work import WorkPart
 from dbdyno.engines.sqlite.targets import file_plan, load_target
 from dbdyno.model.events.answers import Counted as GroupsCounted
 from dbdyno.model.events.answers import Error, FileSet, Loaded, Tally
@@ -47,7 +47,7 @@ class Counted:
     and dbdyno defined.
     """
 
-    part: Part
+    part: WorkPart
     totals: Costs
     attribution: Attribution
     raw: str
@@ -69,7 +69,7 @@ class Counted:
         return replace(self, attribution=replace(self.attribution, functions=[], lines={}, outgoing={}))
 
 
-def count_part(part: Part, build: Build, seed: int, twice: bool) -> Counted:
+def count_part(part: WorkPart, build: Build, seed: int, twice: bool) -> Counted:
     """Count a part on a build. ``twice``: also count twice the work, if the part can be made longer.
 
     Raises SystemFailed and TrialFailed.
@@ -83,7 +83,7 @@ def count_part(part: Part, build: Build, seed: int, twice: bool) -> Counted:
     return replace(first, per_statement=[(b - a) / more for a, b in both])
 
 
-def count_twice(part: Part, build: Build, seed: int) -> tuple[Counted, Counted, int]:
+def count_twice(part: WorkPart, build: Build, seed: int) -> tuple[Counted, Counted, int]:
     """Count a part and twice as many of its transactions. Returns both counts and the number of additional statements.
 
     The difference between the counts is the cost of these statements without set-up. Raises SystemFailed and
@@ -94,7 +94,7 @@ def count_twice(part: Part, build: Build, seed: int) -> tuple[Counted, Counted, 
     return first, second, second.statements - first.statements
 
 
-def count_once(part: Part, build: Build, seed: int, transactions: int | None = None) -> Counted:
+def count_once(part: WorkPart, build: Build, seed: int, transactions: int | None = None) -> Counted:
     """Count a part with a number of ``transactions`` or its default end. Raises SystemFailed and TrialFailed."""
     with prepared(part, build) as at:
         plan = part.plan(str(at.database), str(at.library), seed, transactions)
@@ -133,7 +133,7 @@ class Prepared:
 
 
 @contextmanager
-def prepared(part: Part, build: Build) -> Iterator[Prepared]:
+def prepared(part: WorkPart, build: Build) -> Iterator[Prepared]:
     """Create a directory with the part's tables, if it has any, and the library. Raises SystemFailed."""
     template_path = None if part.compiled is None else _loaded(part, build)
     with counting_directory(0 if template_path is None else template_path.stat().st_size) as directory:
@@ -174,7 +174,7 @@ def counting_directory(size: int) -> Iterator[Path]:
         claim.release()
 
 
-def _loaded(part: Part, build: Build) -> Path:
+def _loaded(part: WorkPart, build: Build) -> Path:
     """Return the file with the part's tables, created by the counted library itself."""
     compiled = part.compiled
     assert compiled is not None  # noqa: S101
@@ -187,7 +187,7 @@ def _loaded(part: Part, build: Build) -> Path:
     return template(cache_directory("templates") / f"{key}.db", load).path
 
 
-def _events(text: str, part: Part) -> tuple[TrialResult, list[Tally]]:
+def _events(text: str, part: WorkPart) -> tuple[TrialResult, list[Tally]]:
     events: dict[type, Event] = {}
     try:
         for line in text.splitlines():

@@ -10,7 +10,7 @@ from dbdyno.base.errors import TrialFailed
 from dbdyno.cpu.builds import HEADER, LIBRARY, Build, build, compile_command, find_compiler, interface
 from dbdyno.cpu.callgrind import parse_profile, run_counted, valgrind_version
 from dbdyno.cpu.counting import count_twice, prepared
-from dbdyno.cpu.work import Part, find_work
+from dbdyno.cpu.work import WorkPart, find_work
 
 #: Source of the loop. Arguments: database, statement, largest key, threads, operations, cache size.
 BARE_LOOP = Path(__file__).with_name("bare.c")
@@ -28,7 +28,7 @@ class BareLoop:
     cache_size: str
 
 
-def bare_loop(part: Part) -> BareLoop | None:
+def bare_loop(part: WorkPart) -> BareLoop | None:
     """Return the loop that is equivalent to a part, or None if the part does more than a loop can."""
     target, task = part.target("", ""), part.task
     settings = dict((*target.get("pragmas", ()), *target.get("file_pragmas", ())))
@@ -61,7 +61,7 @@ def _keys(key: dict[str, Any]) -> int | None:
     return None
 
 
-def count_bare_loop(loop: BareLoop, part: Part, build: Build, operations: Sequence[int]) -> list[int]:
+def count_bare_loop(loop: BareLoop, part: WorkPart, build: Build, operations: Sequence[int]) -> list[int]:
     """Count the loop's instructions on the part's tables for each number of ``operations``.
 
     Raises SystemFailed and TrialFailed.
@@ -139,7 +139,7 @@ def own_costs(
     return found
 
 
-def _own_cost(part: Part, library: Build, seed: int) -> OwnCost:
+def _own_cost(part: WorkPart, library: Build, seed: int) -> OwnCost:
     record = part.task["record"] | {"io": True, "groups": None}
     first, second, more = count_twice(replace(part, task=part.task | {"record": record}), library, seed)
     engine = second.attribution.engine[0] - first.attribution.engine[0]

@@ -15,7 +15,7 @@ from dbdyno.cpu.attribution import PINNED, STAND_INS, attribute
 from dbdyno.cpu.builds import BUNDLED, HEADER, SOURCE, Build, compile_command, find_compiler, interface
 from dbdyno.cpu.callgrind import parse_profile, run_counted
 from dbdyno.cpu.counting import Counted, classifier_of, counting_directory
-from dbdyno.cpu.work import Part, Work
+from dbdyno.cpu.work import Work, WorkPart
 from dbdyno.engines.sqlite.releases import release_source
 
 # Increased if programs are compiled differently.
@@ -51,7 +51,7 @@ def program_work(path: Path, arguments: str) -> Work:
     content = hashlib.sha256(path.read_bytes()).hexdigest()
     task = {"program": content, "arguments": arguments, "window": {}}
     notes = ["counts cover the whole program from start to end; the engine's part is listed separately"]
-    return Work(path.name, [Part(path.name, task, {}, once=True)], notes)
+    return Work(path.name, [WorkPart(path.name, task, {}, once=True)], notes)
 
 
 def build_program(path: Path, build: Build) -> Path:
@@ -135,7 +135,7 @@ def _newest_value(name: str) -> str | None:
     return match and match[1]
 
 
-def count_program(part: Part, path: Path, build: Build) -> Counted:
+def count_program(part: WorkPart, path: Path, build: Build) -> Counted:
     """Compile and count a program. Raises SystemFailed and TrialFailed."""
     binary = build_program(path, build)
     arguments = shlex.split(part.task["arguments"])

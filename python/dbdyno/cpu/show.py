@@ -8,7 +8,7 @@ from rich.text import Text
 
 from dbdyno.base.console import Console
 from dbdyno.base.text import shortened
-from dbdyno.cpu.baseline import Change, Changes
+from dbdyno.cpu.baseline import Changes, CountChange
 from dbdyno.cpu.costs import AnnotatedFunction
 from dbdyno.cpu.diff import FunctionChange, LineChange
 from dbdyno.cpu.document import CpuDocument, base_of, differing_results, kinds_of, part_of, short_names
@@ -204,7 +204,7 @@ def _show_differing(first: dict[str, Any], other: dict[str, Any], console: Conso
         console.print(Text.assemble((f"{other['name']} differs in its results", "red"), f": {clause}"))
 
 
-def _change(change: Change) -> str:
+def _change(change: CountChange) -> str:
     share = change.share
     return f"{change.difference:+,}" + ("" if share is None else f" ({share * 100:+.3f} %)")
 

@@ -28,7 +28,7 @@ _FURTHER = "further statements"
 
 
 @dataclass(frozen=True)
-class Part:
+class WorkPart:
     """A part of the work: a cell or a file. ``name``: the cell's id.
 
     ``task``: the trial's task as JSON, without target: saved counts contain a hash of it, so its keys must not change.
@@ -63,7 +63,7 @@ class Work:
     """All parts to count. ``name``: of the experiment or the file; ``notes``: remarks for the reader."""
 
     name: str
-    parts: list[Part]
+    parts: list[WorkPart]
     notes: list[str] = field(default_factory=list)
 
 
@@ -84,14 +84,14 @@ def _of_file(path: Path) -> Work:
     groups, names = _grouped([kind_of(statement.text) for statement in statements])
     task = sql_task(statements) | {"record": _record(groups)}
     return Work(
-        path.name, [Part("file", task, names, once=True)], ["the file is run once, including its first statements"]
+        path.name, [WorkPart("file", task, names, once=True)], ["the file is run once, including its first statements"]
     )
 
 
 def _of_experiment(experiment: Experiment, chosen: Sequence[str]) -> Work:
     levels = parse_set(chosen, experiment)
     cells = make_cells(experiment, levels, [], refusal)
-    parts: list[Part] = []
+    parts: list[WorkPart] = []
     seen: set[str] = set()
     for cell in cells.cells:
         part = _of_cell(experiment, cell)
@@ -110,7 +110,7 @@ def _of_experiment(experiment: Experiment, chosen: Sequence[str]) -> Work:
     return Work(experiment.name, parts, notes)
 
 
-def _of_cell(experiment: Experiment, cell: ResolvedCell) -> Part:
+def _of_cell(experiment: Experiment, cell: ResolvedCell) -> WorkPart:
     if cell.system.engine != "sqlite":
         problem = f"`{cell.system.name}` runs in another process, whose instructions are not counted"
         raise InputError(f"{experiment.location}: {cell.id}", problem, "count cells of `sqlite:`")
@@ -139,7 +139,7 @@ def _of_cell(experiment: Experiment, cell: ResolvedCell) -> Part:
         "window": ends if any(ends.values()) else {"statements": STATEMENTS},
         "record": _record(groups),
     }
-    return Part(cell.id, task | changed, named, compiled)
+    return WorkPart(cell.id, task | changed, named, compiled)
 
 
 def _record(groups: list[int]) -> dict[str, Any]:

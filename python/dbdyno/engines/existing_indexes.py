@@ -6,7 +6,7 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from dbdyno.engines.catalog_table import CatalogTable
-from dbdyno.engines.index import IndexSupport, Key
+from dbdyno.engines.index import IndexKey, IndexSupport
 from dbdyno.engines.index_conditions import Grammar
 from dbdyno.model.result.reading import JsonObject, objects, part, text
 
@@ -22,7 +22,7 @@ class Wanted:
     matters; ``more``: further columns that it must have; ``method``: its kind, empty for the engine's default.
     """
 
-    keys: tuple[Key, ...]
+    keys: tuple[IndexKey, ...]
     equal: int
     fixed: bool
     more: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ def existing_index(table: CatalogTable, wanted: Wanted, grammar: Grammar, used: 
     return None
 
 
-def is_unique(table: CatalogTable, keys: Sequence[Key]) -> bool:
+def is_unique(table: CatalogTable, keys: Sequence[IndexKey]) -> bool:
     """Whether an existing unique index finds a single row by keys that equal values."""
     names = {key.name.lower() for key in keys if key.name and not key.collation}
     indexes = [index for index in table.indexes if index.get("unique") and index.get("usable", True)]
@@ -67,7 +67,7 @@ def stored_columns(table: CatalogTable, support: IndexSupport) -> list[str]:
 
 
 def _serves(table: CatalogTable, wanted: Wanted, method: str, keys: Sequence[JsonObject], grammar: Grammar) -> bool:
-    def has_all(some: Sequence[Key], existing: Sequence[JsonObject]) -> bool:
+    def has_all(some: Sequence[IndexKey], existing: Sequence[JsonObject]) -> bool:
         return all(any(_is_key(table, key, each, grammar) for each in existing) for key in some)
 
     if wanted.method:
@@ -86,7 +86,7 @@ def _serves(table: CatalogTable, wanted: Wanted, method: str, keys: Sequence[Jso
     return is_ordered and has_more and has_all(equal, first) and has_all(rest, then)
 
 
-def _is_key(table: CatalogTable, key: Key, existing: JsonObject, grammar: Grammar) -> bool:
+def _is_key(table: CatalogTable, key: IndexKey, existing: JsonObject, grammar: Grammar) -> bool:
     """Whether a key of an existing index is as wanted, apart from its direction."""
     if not key.name:
         return existing.get("column") is None and bool(existing.get("expression"))

@@ -29,7 +29,7 @@ class IndexSupport:
 
 
 @dataclass(frozen=True)
-class Key:
+class IndexKey:
     """A column or an expression of an index.
 
     ``name``: the column; empty for an expression; ``expression``: its SQL, without the names of tables; ``collation``:
@@ -73,7 +73,7 @@ class Index:
     """
 
     table: str
-    keys: tuple[Key, ...]
+    keys: tuple[IndexKey, ...]
     schema: str = ""
     existing: str | None = None
     sql: str = ""

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from dbdyno.base.sql_tree import VALUE, sql_tree
 from dbdyno.engines.catalog_table import CatalogTable, find_table
 from dbdyno.engines.existing_indexes import Wanted, existing_index, is_unique, stored_columns
-from dbdyno.engines.index import Index, Key
+from dbdyno.engines.index import Index, IndexKey
 from dbdyno.engines.index_conditions import Grammar, Order, TableUse, table_uses
 from dbdyno.engines.index_sql import IndexWriter
 from dbdyno.engines.lookup import engine_named, known_engine
 from dbdyno.engines.plans import PlanRead, whole_reads
-from dbdyno.engines.query_scopes import Scopes, Source
+from dbdyno.engines.query_scopes import QuerySource, Scopes
 from dbdyno.engines.statements import numbered
 from dbdyno.engines.views import expand_views
 from dbdyno.model.result.reading import JsonObject, objects, text, texts
@@ -38,7 +38,7 @@ class _Candidate:
     """
 
     use: TableUse
-    keys: tuple[Key, ...]
+    keys: tuple[IndexKey, ...]
     rank: int
     equal: int = 0
     fixed: bool = False
@@ -173,8 +173,8 @@ class _Advice:
     def candidates(self) -> Iterator[_Candidate]:
         """Yield the candidates of all tables, and of those whose foreign keys are checked."""
         for child, columns in self._children:
-            use = TableUse(Source(child.name), child)
-            yield _Candidate(use, tuple(map(Key, columns)), 0, len(columns))
+            use = TableUse(QuerySource(child.name), child)
+            yield _Candidate(use, tuple(map(IndexKey, columns)), 0, len(columns))
         for use in self.uses:
             for candidate in self._of_table(use):
                 keys = tuple(dict.fromkeys(candidate.keys))
@@ -208,7 +208,7 @@ class _Advice:
         for arms in use.alternatives:
             yield from self._arms(use, equal, arms)
 
-    def _arms(self, use: TableUse, equal: Sequence[Key], arms: Sequence[TableUse]) -> Iterator[_Candidate]:
+    def _arms(self, use: TableUse, equal: Sequence[IndexKey], arms: Sequence[TableUse]) -> Iterator[_Candidate]:
         """Yield a candidate for each arm of an ``or``."""
         for arm in arms:
             keys = [*equal, *arm.correlated, *(equality.key for equality in arm.equal)]
@@ -220,7 +220,7 @@ class _Advice:
             for key, method in arm.special:
                 yield _Candidate(use, (key,), 0, method=method, together=True)
 
-    def _joins(self, use: TableUse, equal: Sequence[Key]) -> Iterator[_Candidate]:
+    def _joins(self, use: TableUse, equal: Sequence[IndexKey]) -> Iterator[_Candidate]:
         """Yield candidates that find the rows that belong to a row of another table."""
         is_free = not any(table_use.is_driving for table_use in self.uses)
         is_likely = use.is_optional or (not equal and (self.is_driven(use) or (is_free and use.is_inner)))
@@ -244,7 +244,7 @@ class _Advice:
         if columns is None or of.method:
             return
         more = columns.keys() - {key.name.lower() for key in of.keys} - set(stored_columns(table, self._support))
-        if not 0 < len(more) <= _MORE or not all(_has_order(table, Key(each)) for each in more):
+        if not 0 < len(more) <= _MORE or not all(_has_order(table, IndexKey(each)) for each in more):
             return
         # Without conditions, the whole index is read: only one with all columns is smaller than the table.
         is_wholly_read = (
@@ -304,7 +304,7 @@ def _referencing(tree: exp.Expr, catalog: JsonObject) -> Iterator[tuple[CatalogT
                     parents.append(child.lower())
 
 
-def _variants(use: TableUse, single: Sequence[Key], several: Sequence[Key]) -> Iterator[_Candidate]:
+def _variants(use: TableUse, single: Sequence[IndexKey], several: Sequence[IndexKey]) -> Iterator[_Candidate]:
     """Yield the forms of an index for conditions with values: with a sort order, with a range, or with neither.
 
     ``single``: keys that equal one value; ``several``: keys that equal one of several values, which ends any order.
@@ -328,7 +328,11 @@ def _variants(use: TableUse, single: Sequence[Key], several: Sequence[Key]) -> I
 
 
 def _in_order(
-    use: TableUse, equal: tuple[tuple[Key, ...], tuple[Key, ...]], order: Order, keys: tuple[Key, ...], rank: int
+    use: TableUse,
+    equal: tuple[tuple[IndexKey, ...], tuple[IndexKey, ...]],
+    order: Order,
+    keys: tuple[IndexKey, ...],
+    rank: int,
 ) -> Iterator[_Candidate]:
     """Yield candidates that return rows in a sort order. ``equal``: as for :func:`_variants`."""
     single, several = equal
@@ -346,7 +350,7 @@ def _in_order(
     yield _Candidate(use, (*single, *several, *keys), rank, count, fixed=not order.is_free)
 
 
-def _ascending(keys: tuple[Key, ...]) -> tuple[Key, ...]:
+def _ascending(keys: tuple[IndexKey, ...]) -> tuple[IndexKey, ...]:
     """Return keys in ascending order if all are descending: an index can be read in both directions."""
     if not all(key.descending for key in keys):
         return keys
@@ -354,7 +358,7 @@ def _ascending(keys: tuple[Key, ...]) -> tuple[Key, ...]:
     return tuple(replace(key, descending=False, nulls=turned[key.nulls]) for key in keys)
 
 
-def _has_order(table: CatalogTable, key: Key) -> bool:
+def _has_order(table: CatalogTable, key: IndexKey) -> bool:
     """Whether the values of a key have an order, as far as known."""
     kind = table.types.get(key.name.lower(), "") if key.name else ""
     return not kind.startswith(_UNORDERED) or kind == "jsonb"

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from dbdyno.engines.catalog_table import CatalogTable
-from dbdyno.engines.index import IndexSupport, Key
+from dbdyno.engines.index import IndexKey, IndexSupport
 from dbdyno.engines.index_expressions import can_be_key, is_value, key_text, text_of
-from dbdyno.engines.query_scopes import Join, Scope, Scopes, Source, argument, is_group, origins
+from dbdyno.engines.query_scopes import Join, QuerySource, Scope, Scopes, argument, is_group, origins
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -24,7 +24,7 @@ _STRINGS = ("char", "text", "clob", "string", "enum")
 class Equality:
     """A key that must equal a value. ``several``: one of several values; ``where``: the condition if it is constant."""
 
-    key: Key
+    key: IndexKey
     several: bool = False
     where: str = ""
 
@@ -36,7 +36,7 @@ class Order:
     ``limited``: only the first rows are wanted; ``is_free``: any order of the keys will do, as for ``group by``.
     """
 
-    keys: tuple[Key, ...]
+    keys: tuple[IndexKey, ...]
     limited: bool = False
     is_free: bool = False
 
@@ -54,16 +54,16 @@ class TableUse:
     return nulls instead of its rows.
     """
 
-    source: Source
+    source: QuerySource
     table: CatalogTable
     equal: list[Equality] = field(default_factory=list)
-    correlated: list[Key] = field(default_factory=list)
-    joined: dict[Source, list[Key]] = field(default_factory=dict)
-    driving: list[Key] = field(default_factory=list)
-    ranges: list[tuple[Key, ...]] = field(default_factory=list)
-    joined_ranges: list[Key] = field(default_factory=list)
+    correlated: list[IndexKey] = field(default_factory=list)
+    joined: dict[QuerySource, list[IndexKey]] = field(default_factory=dict)
+    driving: list[IndexKey] = field(default_factory=list)
+    ranges: list[tuple[IndexKey, ...]] = field(default_factory=list)
+    joined_ranges: list[IndexKey] = field(default_factory=list)
     filters: list[Equality] = field(default_factory=list)
-    special: list[tuple[Key, str]] = field(default_factory=list)
+    special: list[tuple[IndexKey, str]] = field(default_factory=list)
     orders: list[Order] = field(default_factory=list)
     alternatives: list[list[TableUse]] = field(default_factory=list)
     columns: dict[str, str] | None = field(default_factory=dict)
@@ -95,9 +95,9 @@ class _QueryPart:
     """The query of a condition, and the sources that the condition restricts; ``None``: all of the query's."""
 
     scope: Scope
-    restricted: Sequence[Source] | None = None
+    restricted: Sequence[QuerySource] | None = None
 
-    def restricts(self, source: Source) -> bool:
+    def restricts(self, source: QuerySource) -> bool:
         return self.restricted is None or source in self.restricted
 
 
@@ -113,7 +113,7 @@ class _Reader:
     def __init__(self, sql: str, scopes: Scopes, tables: dict[int, CatalogTable], grammar: Grammar) -> None:
         self._sql, self._scopes, self._grammar = sql, scopes, grammar
         self._is_optional = False
-        self.uses: dict[Source, TableUse] = {}
+        self.uses: dict[QuerySource, TableUse] = {}
         for scope in scopes.all:
             for source in scope.sources:
                 if source.table is not None and id(source.table) in tables:
@@ -168,7 +168,7 @@ class _Reader:
                 return sides
             sides = reduced
 
-    def _rejected(self, condition: exp.Expr) -> Iterator[Source]:
+    def _rejected(self, condition: exp.Expr) -> Iterator[QuerySource]:
         """Yield the sources of which a condition accepts no row of nulls."""
         from sqlglot import exp
 
@@ -185,7 +185,7 @@ class _Reader:
                 found = (self._scopes.source_of(column) for column in side.find_all(exp.Column))
                 yield from (at[1] for at in found if at is not None)
 
-    def _below(self, source: Source) -> Iterator[TableUse]:
+    def _below(self, source: QuerySource) -> Iterator[TableUse]:
         """Yield the uses of the tables that a source consists of."""
         yield from (self.uses[each] for each in source.tables() if each in self.uses)
 
@@ -312,7 +312,7 @@ class _Reader:
                 if not any(equality.key == key for equality in use.equal):
                     use.equal.append(found)
 
-    def _is_comparable(self, use: TableUse, key: Key, values: Sequence[exp.Expr]) -> bool:
+    def _is_comparable(self, use: TableUse, key: IndexKey, values: Sequence[exp.Expr]) -> bool:
         """Whether no conversion of the column's strings to numbers rules the index out, as in MySQL."""
         from sqlglot import exp
 
@@ -380,7 +380,7 @@ class _Reader:
         for use, key in self._keys(node.this, within, []) if is_fixed else ():
             _add(use.ranges, (self._by_pattern(use, key),))
 
-    def _by_pattern(self, use: TableUse, key: Key) -> Key:
+    def _by_pattern(self, use: TableUse, key: IndexKey) -> IndexKey:
         """Return a key with the operator class that PostgreSQL needs for the beginnings of strings."""
         if self._grammar.engine != "postgresql" or key.collation or use.table.is_by_bytes(key.name):
             return key
@@ -427,7 +427,7 @@ class _Reader:
                     for found in origins(self._scopes, source, column):
                         use = self.uses.get(found[0]) if isinstance(found, tuple) else None
                         if use is not None and isinstance(found, tuple):
-                            _add(use.joined.setdefault(other, []), Key(use.table.column(found[1])))
+                            _add(use.joined.setdefault(other, []), IndexKey(use.table.column(found[1])))
 
     def _exists(self, query: exp.Expr, *, is_negated: bool = False) -> None:
         for arm in self._scopes.arms(query):
@@ -460,7 +460,7 @@ class _Reader:
         below = {table_use.source: table_use for source in within.scope.sources for table_use in self._below(source)}
         outside, was_optional = self.uses, self._is_optional
         self._is_optional = True
-        arms: list[dict[Source, TableUse]] = []
+        arms: list[dict[QuerySource, TableUse]] = []
         for arm in _disjuncts(node):
             arms.append({source: TableUse(source, use.table) for source, use in below.items()})
             self.uses = {**outside, **arms[-1]}
@@ -481,7 +481,7 @@ class _Reader:
 
     def _keys(
         self, node: exp.Expr, within: _QueryPart, others: Sequence[exp.Expr] = ()
-    ) -> Iterator[tuple[TableUse, Key]]:
+    ) -> Iterator[tuple[TableUse, IndexKey]]:
         """Yield the tables' keys that an operand consists of; several if it comes from a union.
 
         ``others``: the operands with which it is compared; they may name the collation.
@@ -507,7 +507,7 @@ class _Reader:
                 if inner is not None:
                     yield from self._expressions(found, inner, collation)
 
-    def _source(self, node: exp.Expr) -> Source | None:
+    def _source(self, node: exp.Expr) -> QuerySource | None:
         """Return the source of an operand's first column."""
         from sqlglot import exp
 
@@ -515,7 +515,7 @@ class _Reader:
         at = self._scopes.source_of(column) if column is not None else None
         return None if at is None else at[1]
 
-    def _column(self, use: TableUse, name: str, collation: str) -> Iterator[tuple[TableUse, Key]]:
+    def _column(self, use: TableUse, name: str, collation: str) -> Iterator[tuple[TableUse, IndexKey]]:
         if use.table.column_names is not None and name.lower() not in use.table.column_names:
             return
         name = use.table.column(name)
@@ -523,9 +523,9 @@ class _Reader:
         if collation.lower() == own.lower():
             collation = ""
         if not collation or self._grammar.support.collations:
-            yield use, Key(name, collation=collation)
+            yield use, IndexKey(name, collation=collation)
 
-    def _expressions(self, node: exp.Expr, source: Source, collation: str) -> Iterator[tuple[TableUse, Key]]:
+    def _expressions(self, node: exp.Expr, source: QuerySource, collation: str) -> Iterator[tuple[TableUse, IndexKey]]:
         from sqlglot import exp
 
         use = self.uses.get(source)
@@ -534,16 +534,16 @@ class _Reader:
         at = (self._scopes.source_of(column) for column in node.find_all(exp.Column))
         is_own = all(each is not None and each[1] is source for each in at)
         if is_own and can_be_key(node, self._grammar.engine, use.table.types):
-            yield use, Key(expression=key_text(node, self._sql, self._grammar.name), collation=collation)
+            yield use, IndexKey(expression=key_text(node, self._sql, self._grammar.name), collation=collation)
 
-    def _others(self, nodes: Sequence[exp.Expr], scope: Scope, use: TableUse) -> tuple[list[Source], bool] | None:
+    def _others(self, nodes: Sequence[exp.Expr], scope: Scope, use: TableUse) -> tuple[list[QuerySource], bool] | None:
         """Return the sources of the same query in other operands, and whether these have columns of an outer query.
 
         ``None``: the operands depend on the row of the table itself, or on something unknown.
         """
         from sqlglot import exp
 
-        others: list[Source] = []
+        others: list[QuerySource] = []
         is_correlated = False
         for column in (each for node in nodes for each in node.find_all(exp.Column)):
             if is_value(column):
@@ -626,7 +626,7 @@ class _Reader:
                     for use, keys in ordered.items():
                         use.orders.append(Order(keys))
 
-    def _ordered(self, order: exp.Expr, scope: Scope) -> dict[TableUse, tuple[Key, ...]]:
+    def _ordered(self, order: exp.Expr, scope: Scope) -> dict[TableUse, tuple[IndexKey, ...]]:
         """Return the keys of ``order by`` by table; empty if no index gives this order."""
         is_large = self._grammar.engine == "postgresql"
         items: list[exp.Expr] = []
@@ -660,9 +660,11 @@ class _Reader:
                 return named[0].unalias()
         return node
 
-    def _same(self, items: Sequence[exp.Expr], scope: Scope | None = None) -> list[tuple[TableUse, tuple[Key, ...]]]:
+    def _same(
+        self, items: Sequence[exp.Expr], scope: Scope | None = None
+    ) -> list[tuple[TableUse, tuple[IndexKey, ...]]]:
         """Return the tables of which all expressions are keys, with these keys."""
-        found: list[dict[TableUse, Key]] = []
+        found: list[dict[TableUse, IndexKey]] = []
         for item in items:
             of = scope or self._scopes.of(item)
             found.append(dict(self._keys(item, _QueryPart(of))) if of is not None else {})
@@ -778,7 +780,7 @@ def _operands(node: exp.Expr, connector: type[exp.Connector]) -> Iterator[exp.Ex
         yield node
 
 
-def _nulled(join: Join, side: str) -> list[Source]:
+def _nulled(join: Join, side: str) -> list[QuerySource]:
     """Return the sources of which a join may return nulls; ``side``: the one all of whose rows it keeps."""
     return {"LEFT": join.right, "RIGHT": join.left, "FULL": [*join.left, *join.right]}.get(side, [])
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Set
 from dataclasses import replace
 
 from dbdyno.engines.catalog_table import CatalogTable, quoted
-from dbdyno.engines.index import Index, Key, index_name
+from dbdyno.engines.index import Index, IndexKey, index_name
 from dbdyno.engines.index_conditions import Grammar
 from dbdyno.model.result.reading import JsonObject, objects
 
@@ -31,7 +31,7 @@ class IndexWriter:
         ``more``: columns that it stores after its keys; ``taken``: names that other new indexes have.
         """
         is_included = self._grammar.support.include
-        keys = plain.keys if is_included else (*plain.keys, *map(Key, more))
+        keys = plain.keys if is_included else (*plain.keys, *map(IndexKey, more))
         index = replace(
             plain, keys=self._shortened(table, keys), include=more if is_included else (), covering=bool(more)
         )
@@ -50,7 +50,7 @@ class IndexWriter:
         sql += f" include ({', '.join(map(self._quoted, index.include))})" if index.include else ""
         return sql + (f" where {index.where}" if index.where else "")
 
-    def _key(self, key: Key) -> str:
+    def _key(self, key: IndexKey) -> str:
         sql = key.expression or self._quoted(key.name)
         sql += f"({key.prefix})" if key.prefix is not None else ""
         sql += f" collate {self._quoted(key.collation)}" if key.collation else ""
@@ -60,7 +60,7 @@ class IndexWriter:
     def _quoted(self, name: str) -> str:
         return quoted(name, self._grammar.name)
 
-    def _shortened(self, table: CatalogTable, keys: tuple[Key, ...]) -> tuple[Key, ...]:
+    def _shortened(self, table: CatalogTable, keys: tuple[IndexKey, ...]) -> tuple[IndexKey, ...]:
         """Limit strings to a prefix if MySQL can't index all of them."""
         if self._grammar.name != "mysql":
             return keys

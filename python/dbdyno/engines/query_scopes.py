@@ -14,7 +14,7 @@ _DEEPEST = 20
 
 
 @dataclass(eq=False)
-class Source:
+class QuerySource:
     """A table, view, derived table or common table expression that a query reads.
 
     ``name``: its alias or name; ``table``: its node, ``None`` for a query; ``columns``: the table's columns in
@@ -32,7 +32,7 @@ class Source:
             return self.derived.has(column)
         return None if self.columns is None else column.lower() in self.columns
 
-    def tables(self) -> Iterator[Source]:
+    def tables(self) -> Iterator[QuerySource]:
         """Yield the tables that it consists of: itself, or those of its query."""
         if self.table is not None:
             yield self
@@ -76,7 +76,7 @@ class Derived:
                 yield arm, found
 
 
-Output: TypeAlias = "exp.Expr | tuple[Source, str]"
+Output: TypeAlias = "exp.Expr | tuple[QuerySource, str]"
 """A selected expression, or a source and its column that a star returns."""
 
 
@@ -85,8 +85,8 @@ class Join:
     """A join of a query: the sources on both sides, and the condition. ``side``: LEFT, RIGHT, FULL or empty."""
 
     side: str
-    left: list[Source]
-    right: list[Source]
+    left: list[QuerySource]
+    right: list[QuerySource]
     on: exp.Expr | None
     using: Sequence[str] = ()
 
@@ -100,11 +100,11 @@ class Scope:
 
     node: exp.Expr
     parent: Scope | None = None
-    sources: list[Source] = field(default_factory=list)
+    sources: list[QuerySource] = field(default_factory=list)
     joins: list[Join] = field(default_factory=list)
     semi: bool = False
 
-    def find(self, column: exp.Column) -> Source | None:
+    def find(self, column: exp.Column) -> QuerySource | None:
         """Return the source of a column; ``None`` if it isn't one of this scope's."""
         if column.table:
             return next((source for source in self.sources if source.name.lower() == column.table.lower()), None)
@@ -170,7 +170,7 @@ class Scope:
                     return source, column
         return None
 
-    def starred(self, item: exp.Expr) -> list[Source]:
+    def starred(self, item: exp.Expr) -> list[QuerySource]:
         """Return the sources whose columns a star selects; empty if the expression isn't a star."""
         from sqlglot import exp
 
@@ -240,7 +240,7 @@ class Scopes:
             query = query.this.unnest()
         return self._built.get(id(query), [])
 
-    def source_of(self, column: exp.Column) -> tuple[Scope, Source] | None:
+    def source_of(self, column: exp.Column) -> tuple[Scope, QuerySource] | None:
         """Return the source that a column belongs to, and the scope that reads it."""
         scope = self.of(column)
         while scope is not None:
@@ -330,26 +330,28 @@ class Scopes:
             made = known.get(node.name.lower()) if not node.db else None
             if made is not None:
                 made.recursive = made.recursive or made.building
-                scope.sources.append(Source(name, derived=made))
+                scope.sources.append(QuerySource(name, derived=made))
             else:
-                scope.sources.append(Source(name, node, self._columns_of(node)))
+                scope.sources.append(QuerySource(name, node, self._columns_of(node)))
         elif isinstance(node, exp.Subquery) and isinstance(inner, exp.Table):
             # Joins in parentheses.
             self._add(scope, inner, known)
         elif inner is not None and isinstance(inner, exp.Query):
             outer = scope if isinstance(node, exp.Lateral) else scope.parent
-            scope.sources.append(Source(name, derived=Derived(self._build(inner, outer, known), names)))
+            scope.sources.append(QuerySource(name, derived=Derived(self._build(inner, outer, known), names)))
         else:
-            scope.sources.append(Source(name))
+            scope.sources.append(QuerySource(name))
         for join in node.args.get("joins") or []:
             self._join(scope, join, known)
 
 
-def _columns(sources: Sequence[Source]) -> set[str]:
+def _columns(sources: Sequence[QuerySource]) -> set[str]:
     return {name for source in sources for name in source.columns or ()}
 
 
-def origins(scopes: Scopes, source: Source, column: str, depth: int = 0) -> Iterator[tuple[Source, str] | exp.Expr]:
+def origins(
+    scopes: Scopes, source: QuerySource, column: str, depth: int = 0
+) -> Iterator[tuple[QuerySource, str] | exp.Expr]:
     """Yield the table's column, or the expressions, that a source's column comes from.
 
     It yields nothing if a condition on the column can't be applied to the table.

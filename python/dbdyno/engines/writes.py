@@ -31,7 +31,7 @@ _SHOWN = 60
 
 # ``yes``: it writes; ``unknown``: it may write; ``rejected``: the system doesn't accept it; ``beyond``: it accesses
 # something outside its own database.
-Verdict = Literal["yes", "unknown", "rejected", "beyond"]
+WriteVerdict = Literal["yes", "unknown", "rejected", "beyond"]
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Writing:
 
     statement: str
     why: str
-    verdict: Verdict
+    verdict: WriteVerdict
 
     @property
     def shown(self) -> str:

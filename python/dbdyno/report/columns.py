@@ -17,7 +17,7 @@ _LONG_WORD = 26
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TableColumn:
     """A heading with one string per row. ``fold``: the column may wrap its lines if the table is too wide."""
 
     head: str
@@ -39,12 +39,12 @@ class Column:
         return min(max(map(len, words), default=1), _LONG_WORD) if self.fold else self.width
 
 
-def width_of(columns: Sequence[Column]) -> int:
+def width_of(columns: Sequence[TableColumn]) -> int:
     """Return the width of a table without wrapping, in characters."""
     return sum(column.width for column in columns) + _GAP * (len(columns) - 1)
 
 
-def tables(names: Sequence[Column], numbers: Sequence[Column], width: int) -> list[RenderableType]:
+def tables(names: Sequence[TableColumn], numbers: Sequence[TableColumn], width: int) -> list[RenderableType]:
     """Return the columns of names and numbers as tables that fit ``width``, with as few changes as possible.
 
     First, long headings of names are broken at underscores, then spare columns are dropped, then the names are merged
@@ -65,15 +65,17 @@ def tables(names: Sequence[Column], numbers: Sequence[Column], width: int) -> li
     return made[1:]
 
 
-def _merged(names: Sequence[Column]) -> Column:
+def _merged(names: Sequence[TableColumn]) -> TableColumn:
     rows = zip(*(column.values for column in names), strict=True)
-    return Column("\n".join(column.head for column in names), [Text(" ").join(row) for row in rows], False, fold=True)
+    return TableColumn(
+        "\n".join(column.head for column in names), [Text(" ").join(row) for row in rows], False, fold=True
+    )
 
 
-def _parts(names: Sequence[Column], numbers: Sequence[Column], width: int) -> list[list[Column]]:
+def _parts(names: Sequence[TableColumn], numbers: Sequence[TableColumn], width: int) -> list[list[TableColumn]]:
     """Distribute the number columns, in their order, over as few tables as possible."""
     taken = sum(column.least + _GAP for column in names)
-    parts: list[list[Column]] = [[]]
+    parts: list[list[TableColumn]] = [[]]
     for column in numbers:
         if parts[-1] and taken + sum(one.least + _GAP for one in (*parts[-1], column)) - _GAP > width:
             parts.append([])
@@ -81,7 +83,7 @@ def _parts(names: Sequence[Column], numbers: Sequence[Column], width: int) -> li
     return parts
 
 
-def table(columns: Sequence[Column], width: int) -> Table:
+def table(columns: Sequence[TableColumn], width: int) -> Table:
     """Return the columns as a table without a frame, at most ``width`` characters wide."""
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, _GAP - 1, 0, 0), header_style="bold", show_edge=False)
     for column, room in zip(columns, _rooms(columns, width), strict=True):
@@ -97,7 +99,7 @@ def table(columns: Sequence[Column], width: int) -> Table:
     return made
 
 
-def _rooms(columns: Sequence[Column], width: int) -> list[int]:
+def _rooms(columns: Sequence[TableColumn], width: int) -> list[int]:
     """Return the width of each column. Columns that wrap share the remaining width, at least their minimum each.
 
     Rich also distributes widths, but may give a column less than its minimum and then cuts off text.

@@ -12,7 +12,7 @@ from dbdyno.base.numbers import NONE, figure, percent, rough, short
 from dbdyno.engines.server.facts import size
 from dbdyno.model.result.prediction import Point, Prediction, Series
 from dbdyno.report.charts.prediction import prediction_chart
-from dbdyno.report.columns import Column, tables
+from dbdyno.report.columns import TableColumn, tables
 from dbdyno.report.page import render_page
 
 NOTE = (
@@ -22,7 +22,7 @@ NOTE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class LabelledRow:
     """A row of the table; all values are strings."""
 
     series: str
@@ -45,15 +45,15 @@ def show_prediction(prediction: Prediction, console: Console) -> None:
     console.print()
     rows = list(table_rows(prediction))
     names = [
-        Column("key", [Text(row.series) for row in rows], right=False),
-        Column("rows", [Text(row.rows) for row in rows]),
+        TableColumn("key", [Text(row.series) for row in rows], right=False),
+        TableColumn("rows", [Text(row.rows) for row in rows]),
     ]
     numbers = [
-        Column(f"{prediction.label}/s", [Text(row.predicted, style="bold") for row in rows]),
-        Column("band", [Text(row.band) for row in rows]),
-        Column("measured", [Text(row.measured) for row in rows]),
-        Column("of\nmemory", [Text(row.of_memory) for row in rows], spare=True),
-        Column("limited by", [Text(row.limited_by) for row in rows], right=False, spare=True),
+        TableColumn(f"{prediction.label}/s", [Text(row.predicted, style="bold") for row in rows]),
+        TableColumn("band", [Text(row.band) for row in rows]),
+        TableColumn("measured", [Text(row.measured) for row in rows]),
+        TableColumn("of\nmemory", [Text(row.of_memory) for row in rows], spare=True),
+        TableColumn("limited by", [Text(row.limited_by) for row in rows], right=False, spare=True),
     ]
     if not any(row.measured != NONE for row in rows):
         numbers.pop(2)
@@ -62,19 +62,19 @@ def show_prediction(prediction: Prediction, console: Console) -> None:
     console.print(Text(NOTE, style="dim"))
 
 
-def table_rows(prediction: Prediction) -> Iterator[Row]:
+def table_rows(prediction: Prediction) -> Iterator[LabelledRow]:
     """Yield one row per size of each series."""
     for series in prediction.series:
         for point in series.points:
             yield _row(series, point)
 
 
-def _row(series: Series, point: Point) -> Row:
+def _row(series: Series, point: Point) -> LabelledRow:
     band, measured = point.band, point.measured
     shown = NONE
     if measured is not None:
         shown = short(measured.throughput) + ("*" if measured.calibrating else "")
-    return Row(
+    return LabelledRow(
         series=series.name,
         rows=short(point.rows),
         predicted=figure(point.throughput),

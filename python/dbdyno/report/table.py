@@ -17,7 +17,7 @@ from dbdyno.model.result.shape import Comparison, Document
 from dbdyno.report import scalability_lines
 from dbdyno.report.brief import effect_words
 from dbdyno.report.cell_columns import CellColumn
-from dbdyno.report.columns import Column, table, tables, width_of
+from dbdyno.report.columns import TableColumn, table, tables, width_of
 from dbdyno.report.data_columns import DATA_NOTE, data_columns
 from dbdyno.report.durable_lines import durability, left_unpaid
 from dbdyno.report.figure_columns import figure_columns
@@ -76,7 +76,7 @@ def details(document: Document, width: int) -> RenderableType:
     fixes = fix_table(document)
     if fixes.rows:
         columns = [
-            Column(head.head, [Text(row[position]) for row in fixes.rows], right=head.right, fold=not head.style)
+            TableColumn(head.head, [Text(row[position]) for row in fixes.rows], right=head.right, fold=not head.style)
             for position, head in enumerate(fixes.columns)
         ]
         parts += [Text(""), Text("Fixes", style="bold"), *tables(columns[:1], columns[1:], width)]
@@ -111,7 +111,7 @@ def _tables(document: Document, width: int) -> list[RenderableType]:
     names, numbers = _factor_columns(document), _number_columns(document)
     if not any(cell.rounds for cell in document.cells):
         return tables(names, numbers, width)
-    rounds = Column("rounds", [_rounds(cell) for cell in document.cells], right=False, fold=True)
+    rounds = TableColumn("rounds", [_rounds(cell) for cell in document.cells], right=False, fold=True)
     if width_of([*names, *numbers, rounds]) <= width:
         return [table([*names, *numbers, rounds], width)]
     return [*tables(names, numbers, width), Text(""), *tables(names, [rounds], width)]
@@ -120,7 +120,7 @@ def _tables(document: Document, width: int) -> list[RenderableType]:
 def _further(document: Document, further: list[CellColumn], width: int) -> list[RenderableType]:
     """Return a table of further columns; empty if there are no columns."""
     columns = [
-        Column(
+        TableColumn(
             column.head.replace(" ", "\n", 1),
             [Text(value, style="dim" * column.published) for value in column.values],
             spare=column.spare,
@@ -134,45 +134,47 @@ def _named(head: str, heads: Sequence[str], rows: Sequence[NamedRow], note: str,
     """Return a table about parts of cells; empty without rows."""
     if not rows:
         return []
-    names = [Column(head, [Text(row.name) for row in rows], right=False, fold=True)]
+    names = [TableColumn(head, [Text(row.name) for row in rows], right=False, fold=True)]
     if len({row.cell for row in rows}) > 1:
-        names.insert(0, Column("cell", [Text(row.cell) for row in rows], right=False, fold=True))
-    figures = [Column(head, [Text(row.values[position]) for row in rows]) for position, head in enumerate(heads)]
+        names.insert(0, TableColumn("cell", [Text(row.cell) for row in rows], right=False, fold=True))
+    figures = [TableColumn(head, [Text(row.values[position]) for row in rows]) for position, head in enumerate(heads)]
     return [Text(""), *tables(names, figures, width), *([Text(note, style="dim")] if note else [])]
 
 
-def _number_columns(document: Document) -> list[Column]:
+def _number_columns(document: Document) -> list[TableColumn]:
     cells = document.cells
     unit = cells[0].throughput.unit if cells else "1/s"
     columns = [
-        Column(unit, [Text(figure(cell.throughput.mean), style="bold") for cell in cells]),
-        Column("95 %", [Text(interval(cell)) for cell in cells]),
-        Column("CPU %", [Text(whole(cell.cpu_percent.client)) for cell in cells]),
+        TableColumn(unit, [Text(figure(cell.throughput.mean), style="bold") for cell in cells]),
+        TableColumn("95 %", [Text(interval(cell)) for cell in cells]),
+        TableColumn("CPU %", [Text(whole(cell.cpu_percent.client)) for cell in cells]),
     ]
     if any(cell.cpu_percent.server is not None for cell in cells):
-        columns[-1] = Column("client CPU %", columns[-1].values)
-        columns.append(Column("server CPU %", [Text(whole(cell.cpu_percent.server)) for cell in cells]))
+        columns[-1] = TableColumn("client CPU %", columns[-1].values)
+        columns.append(TableColumn("server CPU %", [Text(whole(cell.cpu_percent.server)) for cell in cells]))
     if any(cell.instructions is not None for cell in cells):
-        columns.append(Column("instructions", [Text(figure(cell.instructions)) for cell in cells]))
-    columns += [Column(f"{name} ms", [Text(latency(cell, name)) for cell in cells]) for name in ("p50", "p99")]
-    columns += [Column(name, [Text(percent(share)) for share in shares]) for name, shares in ceilings(document).items()]
+        columns.append(TableColumn("instructions", [Text(figure(cell.instructions)) for cell in cells]))
+    columns += [TableColumn(f"{name} ms", [Text(latency(cell, name)) for cell in cells]) for name in ("p50", "p99")]
+    columns += [
+        TableColumn(name, [Text(percent(share)) for share in shares]) for name, shares in ceilings(document).items()
+    ]
     if len({class_of(cell) for cell in cells}) > 1:
-        columns.append(Column("durable", [Text(class_of(cell) or NONE) for cell in cells], False, spare=True))
+        columns.append(TableColumn("durable", [Text(class_of(cell) or NONE) for cell in cells], False, spare=True))
     if any(cell.published for cell in cells):
-        columns.append(Column("published", [Text(published_value(cell.published), style="dim") for cell in cells]))
+        columns.append(TableColumn("published", [Text(published_value(cell.published), style="dim") for cell in cells]))
     return columns
 
 
-def _factor_columns(document: Document) -> list[Column]:
+def _factor_columns(document: Document) -> list[TableColumn]:
     names = factor_names(document)
     if not names:
-        return [Column("cell", [Text(cell.id) for cell in document.cells], right=False)]
+        return [TableColumn("cell", [Text(cell.id) for cell in document.cells], right=False)]
     columns = []
     for name in names:
         levels = [cell.factors.get(name) for cell in document.cells]
         numeric = all(isinstance(each, int | float) and not isinstance(each, bool) for each in levels)
         texts = [Text(NONE if each is None else level(each)) for each in levels]
-        columns.append(Column(name, texts, right=numeric))
+        columns.append(TableColumn(name, texts, right=numeric))
     return columns
 
 
@@ -215,11 +217,11 @@ def _comparisons(document: Document, width: int) -> list[RenderableType]:
     words = [verdict_text(comparison) for comparison in document.comparisons]
     seen = [Text(comparison_sees(comparison)) for comparison in document.comparisons]
     return tables(
-        [Column(head, [Text(value) for value in values], right=False, fold=True) for head, values in names],
+        [TableColumn(head, [Text(value) for value in values], right=False, fold=True) for head, values in names],
         [
-            Column("ratio [95 %]", ratios, right=False),
-            Column("detectable", seen),
-            Column("verdict", words, right=False, fold=True),
+            TableColumn("ratio [95 %]", ratios, right=False),
+            TableColumn("detectable", seen),
+            TableColumn("verdict", words, right=False, fold=True),
         ],
         width,
     )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from dbdyno.analysis.document.run import read_run
 from dbdyno.analysis.measured.rounds import Measure
 from dbdyno.analysis.why.cells import Why
-from dbdyno.analysis.why.fix_cells import Planned, Stage, fix_cell
+from dbdyno.analysis.why.fix_cells import FixStage, Planned, fix_cell
 from dbdyno.analysis.why.fix_results import groups_of, promising
 from dbdyno.analysis.why.fixes import choose
 from dbdyno.analysis.why.situation import situation_of
@@ -107,7 +107,7 @@ class Fixer:
         useful, useless = self._useful_fixes(chosen.fixes)
         fixes, refused = self._possible_fixes(useful)
         left_out = [*chosen.left_out, *useless, *refused]
-        stages = [Stage(self._next_block(), fixes, {})] if fixes else []
+        stages = [FixStage(self._next_block(), fixes, {})] if fixes else []
         engine, budget = self._base.cell.system.engine, self._fixing.index_budget_bytes
         return self._keep(Planned(stages, left_out, engine, budget))
 
@@ -130,7 +130,7 @@ class Fixer:
         if not fixes and not unsettled:
             return planned
         again = [named[fix_effect.fix] for fix_effect in (*unsettled, *best)]
-        stage = Stage(self._next_block(), [*again, *fixes], {fix.name: names for fix, names in groups})
+        stage = FixStage(self._next_block(), [*again, *fixes], {fix.name: names for fix, names in groups})
         return self._keep(replace(planned, stages=[*planned.stages, stage], left_out=[*planned.left_out, *refused]))
 
     def _useful_fixes(self, fixes: Sequence[Fix]) -> tuple[list[Fix], list[str]]:

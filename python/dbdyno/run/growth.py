@@ -24,13 +24,13 @@ from dbdyno.store import TrialRecord
 
 
 @dataclass(frozen=True)
-class Series:
+class SizeSeries:
     """Cells that differ only in the size of the growing table, the smallest first."""
 
     cells: tuple[CompiledCell, ...]
 
     @classmethod
-    def all_of(cls, compiled: Sequence[CompiledCell], growth: Growth) -> "list[Series]":
+    def all_of(cls, compiled: Sequence[CompiledCell], growth: Growth) -> "list[SizeSeries]":
         """Group cells into series. Raises InputError if the cells of a series differ in more than their size."""
         alike: dict[tuple[tuple[str, str], ...], list[CompiledCell]] = {}
         for compiled_cell in compiled:
@@ -74,7 +74,7 @@ def check_growth(compiled: Sequence[CompiledCell], growth: Growth, *, slice_s: f
             raise InputError(location, problem, hint)
         if definition.load.clients_as == "processes":
             raise InputError(location, "its clients are processes of their own", 'write `clients_as = "threads"`')
-    Series.all_of(compiled, growth)
+    SizeSeries.all_of(compiled, growth)
 
 
 def _rows(compiled: CompiledCell, growth: Growth) -> int:
@@ -112,7 +112,7 @@ def grow(
 
     ``block``: number of the first window at each size; the next windows have the next numbers.
     """
-    series = Series.all_of(plan.cells, growth)
+    series = SizeSeries.all_of(plan.cells, growth)
     by_id = {each.cells[0].cell.id: each for each in series}
     order = block_order([each.cells[0].cell for each in series], block, plan.seed)
     for position, first in enumerate(order):
@@ -130,7 +130,7 @@ class _TrialPosition(NamedTuple):
 
 @dataclass
 class _Grown:
-    series: Series
+    series: SizeSeries
     growth: Growth
     block: int
     position: int

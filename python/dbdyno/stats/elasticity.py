@@ -28,7 +28,7 @@ from typing import Literal
 
 from dbdyno.stats.intervals import CONFIDENCE, Noise, Ratio, error_of, t_quantile
 
-Verdict = Literal["bottleneck", "part", "not", "inconclusive"]
+ResourceVerdict = Literal["bottleneck", "part", "not", "inconclusive"]
 
 #: Thresholds of an elasticity's interval. Lower end >= MAIN: possibly the bottleneck; > SOME: a part of the time.
 #: Upper end < LITTLE: irrelevant.
@@ -217,7 +217,7 @@ def saved(ratio: Ratio) -> tuple[float, tuple[float, float] | None]:
     return 1 - 1 / ratio.mean, ends
 
 
-def verdict(ends: tuple[float, float] | None) -> Verdict:
+def verdict(ends: tuple[float, float] | None) -> ResourceVerdict:
     """Return the verdict on a share of a transaction's time from its interval.
 
     ``bottleneck``: a candidate; the largest candidate is the bottleneck. A share of 0.5 means a gain of 2x.
@@ -232,7 +232,7 @@ def verdict(ends: tuple[float, float] | None) -> Verdict:
     return "not" if high < LITTLE else "inconclusive"
 
 
-def verdict_of_slower(ends: tuple[float, float] | None) -> Verdict:
+def verdict_of_slower(ends: tuple[float, float] | None) -> ResourceVerdict:
     """Return :func:`verdict` of an elasticity's interval, but inconclusive instead of "not" if it shows only noise."""
     said = verdict(ends)
     return "inconclusive" if said == "not" and ends is not None and ends[0] < _MIN_INTERVAL_END else said

@@ -13,7 +13,7 @@ from dbdyno.analysis.bottleneck.common import MIN_WINDOW_S
 from dbdyno.analysis.compare import Compared, Side
 from dbdyno.analysis.compare import compare as compare_with_noise
 from dbdyno.analysis.document import build_document
-from dbdyno.analysis.gate import Judgement, Verdict, exit_code, judge, overall
+from dbdyno.analysis.gate import GateVerdict, Judgement, exit_code, judge, overall
 from dbdyno.analysis.history.identity import definition_of, differing
 from dbdyno.analysis.measured.comparisons import ASSUMED, RunNoise
 from dbdyno.analysis.measured.metrics import gate_metric, values_by_block
@@ -38,7 +38,7 @@ def compare(a: Side, b: Side, **options: Any) -> Compared:
     return compare_with_noise(a, b, **{"noise": QUIET, "earlier": equal_runs, **options})
 
 
-def worst(judgements: list[Judgement]) -> Verdict:
+def worst(judgements: list[Judgement]) -> GateVerdict:
     return overall([each.verdict for each in judgements])
 
 
@@ -319,7 +319,7 @@ def test_the_worst_cell_decides() -> None:
         ([], False, 0, 4),
     ],
 )
-def test_exit_codes(verdicts: list[Verdict], broken: bool, code: int, strict_code: int) -> None:
+def test_exit_codes(verdicts: list[GateVerdict], broken: bool, code: int, strict_code: int) -> None:
     judged = [Judgement(each, "", broken=broken) for each in verdicts]
     assert exit_code(judged, fail_if_not_settled=False) == code
     assert exit_code(judged, fail_if_not_settled=True) == strict_code
@@ -334,7 +334,7 @@ def test_exit_codes(verdicts: list[Verdict], broken: bool, code: int, strict_cod
         (1 / 1.6, "p50", "regression", "+60."),
     ],
 )
-def test_the_margin_is_a_share_of_the_baseline(share: float, metric: str, answer: Verdict, why: str) -> None:
+def test_the_margin_is_a_share_of_the_baseline(share: float, metric: str, answer: GateVerdict, why: str) -> None:
     a, b = document("r1", {"1": STEADY}), document("r2", {"1": scaled(share)})
     (judged,) = judge(compare(Side(a), Side(b), metric=metric), 0.45)
     assert judged.verdict == answer

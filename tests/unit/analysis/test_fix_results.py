@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dbdyno.analysis.why.fix_cells import Planned, Stage
+from dbdyno.analysis.why.fix_cells import FixStage, Planned
 from dbdyno.analysis.why.fix_results import groups_of, judge_fixes, settled_fixes
 from dbdyno.model.plan.fix import Fix, Price, Source
 from dbdyno.model.result.fixes import Fixes
@@ -40,7 +40,7 @@ def fixed(fix: Fix, times: float, **changes: Any) -> Any:
 def judged(
     cells: list[Any], *fixes: Fix, unit: str = "transaction", members: dict[str, list[str]] | None = None
 ) -> Fixes:
-    planned = Planned([Stage(0, list(fixes), members or {})], ["other (more than 2)"])
+    planned = Planned([FixStage(0, list(fixes), members or {})], ["other (more than 2)"])
     found = judge_fixes(planned, cells, unit)
     assert found is not None
     return found
@@ -238,7 +238,7 @@ def test_together_is_taken_only_where_it_gains_more_than_one_alone() -> None:
 
 
 def test_rounds_end_when_each_is_known_to_help_or_not() -> None:
-    planned = Planned([Stage(0, [FREE, DEAR], {})], [])
+    planned = Planned([FixStage(0, [FREE, DEAR], {})], [])
     clear = judge_fixes(planned, [base(), fixed(FREE, 2.0), fixed(DEAR, 1.0)], "transaction")
     assert settled_fixes(clear, planned)
     wild = fixed(DEAR, 1.0)
@@ -248,7 +248,7 @@ def test_rounds_end_when_each_is_known_to_help_or_not() -> None:
 
 
 def test_nothing_is_said_of_what_has_not_been_measured() -> None:
-    assert judge_fixes(Planned([Stage(0, [FREE], {})], []), [base()], "transaction") is None
+    assert judge_fixes(Planned([FixStage(0, [FREE], {})], []), [base()], "transaction") is None
 
 
 def test_where_nothing_applies_that_is_said_with_what_was_left_out() -> None:
@@ -270,5 +270,5 @@ def test_the_price_stands_in_the_sentence_of_its_gain_at_every_width(width: int)
 
 
 def test_a_plan_of_fixes_is_read_as_it_was_stored() -> None:
-    planned = Planned([Stage(3, [FREE, DEAR], {"free + dearer": ["free", "dearer"]})], ["x (y)"])
+    planned = Planned([FixStage(3, [FREE, DEAR], {"free + dearer": ["free", "dearer"]})], ["x (y)"])
     assert Planned.read(planned.stored()) == planned

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from dbdyno.analysis.why.fix_cells import Planned, Stage
+from dbdyno.analysis.why.fix_cells import FixStage, Planned
 from dbdyno.analysis.why.fix_results import groups_of, judge_fixes, promising
 from dbdyno.engines import engine_of
 from dbdyno.model.plan.fix import Fix, Price, Source
@@ -60,7 +60,7 @@ def tune(fixes: Sequence[Fix], gains: Mapping[str, float], seed: int) -> Fixes:
     """Measure each fix alone, then promising ones and their combinations, then combinations of proven ones."""
     machine = Machine(gains, seed)
     machine.measure([UNCHANGED, *(each.name for each in fixes)], range(ALONE))
-    stages = [Stage(0, fixes, {})]
+    stages = [FixStage(0, fixes, {})]
     found = judge_fixes(Planned(stages, []), machine.cells, "transaction")
     assert found is not None
     named = {each.name: each for each in fixes}
@@ -71,7 +71,7 @@ def tune(fixes: Sequence[Fix], gains: Mapping[str, float], seed: int) -> Fixes:
     block = ALONE
     for rounds in (AGAIN, THEN):
         members = {each.name: names for each, names in groups}
-        stages.append(Stage(block, [*again, *(each for each, _ in groups)], members))
+        stages.append(FixStage(block, [*again, *(each for each, _ in groups)], members))
         machine.measure([UNCHANGED, *(each.name for each in stages[-1].fixes)], range(block, block + rounds))
         found = judge_fixes(Planned(stages, []), machine.cells, "transaction")
         assert found is not None
@@ -111,7 +111,7 @@ def test_two_good_settings_are_taken_together() -> None:
 def test_unsettled_gains_are_promising_and_useless_fixes_are_not() -> None:
     machine = Machine({"good": 1.3, "bad": 0.7}, 1)
     machine.measure([UNCHANGED, "good", "bad"], range(ALONE))
-    found = judge_fixes(Planned([Stage(0, [fix("good"), fix("bad")], {})], []), machine.cells, "transaction")
+    found = judge_fixes(Planned([FixStage(0, [fix("good"), fix("bad")], {})], []), machine.cells, "transaction")
     assert found is not None
     assert [each.fix for each in promising(found)] == ["good"]
 
@@ -124,11 +124,11 @@ def test_a_combination_stays_within_the_index_budget() -> None:
     for each in machine.cells:
         each.system.catalog = {"data_bytes": sizes[str(each.factors["change"]).removeprefix("fix ")] << 20}
     named = {each.name: each for each in fixes}
-    found = judge_fixes(Planned([Stage(0, fixes, {})], [], "sqlite"), machine.cells, "transaction")
+    found = judge_fixes(Planned([FixStage(0, fixes, {})], [], "sqlite"), machine.cells, "transaction")
     assert found is not None
     assert [names for _, names in groups_of(found, named)] == [["large", "small", "other"]]
     assert [names for _, names in groups_of(found, named, 10 << 20)] == [["large", "small"]]
-    limited = judge_fixes(Planned([Stage(0, fixes, {})], [], "sqlite", 4 << 20), machine.cells, "transaction")
+    limited = judge_fixes(Planned([FixStage(0, fixes, {})], [], "sqlite", 4 << 20), machine.cells, "transaction")
     assert limited is not None
     (large,) = [each for each in limited.tried if each.fix == "large"]
     assert (large.verdict, large.reason) == ("disqualified", "its 8 MB exceed the index budget of 4 MB")
@@ -140,7 +140,7 @@ def test_the_advice_has_a_row_for_each_kind_of_fix() -> None:
     machine = Machine({"good": 1.5, "dear": 3.0, "useless": 0.8}, 1)
     machine.measure([UNCHANGED, "good", "dear", "useless"], range(20))
     machine.measure([UNCHANGED, "unsettled"], range(20, 22))
-    found = judge_fixes(Planned([Stage(0, fixes, {})], [], "sqlite"), machine.cells, "transaction")
+    found = judge_fixes(Planned([FixStage(0, fixes, {})], [], "sqlite"), machine.cells, "transaction")
     assert found is not None
     rows = [(each.action, each.change, each.price) for each in found.advice]
     assert rows == [

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from dbdyno.analysis.gate import Judgement, Verdict
+from dbdyno.analysis.gate import GateVerdict, Judgement
 from dbdyno.analysis.plan_changes import PlanChange
 from dbdyno.analysis.row_differences import EQUAL, RowVerdict
 from dbdyno.analysis.upgrade import Remedy, Since, StatementUpgrade, Upgrade, by_harm, judge_rows, row_verdicts
@@ -27,7 +27,7 @@ def comparison(ratio: float, low: float, high: float, metric: str = "throughput"
     )
 
 
-def statement(name: str, verdict: Verdict = "pass", time: float = 1.0, **changes: Any) -> StatementUpgrade:
+def statement(name: str, verdict: GateVerdict = "pass", time: float = 1.0, **changes: Any) -> StatementUpgrade:
     made = comparison(1 / time, 0.9 / time, 1.1 / time)
     return StatementUpgrade(name, **({"judgement": Judgement(verdict, "", made), "rows": EQUAL} | changes))
 

@@ -21,7 +21,7 @@ from rich.text import Text
 
 from command_line import PROGRAM
 from conftest import Cli
-from dbdyno.analysis.gate import Judgement, Verdict
+from dbdyno.analysis.gate import GateVerdict, Judgement
 from dbdyno.base.console import Console
 from dbdyno.base.text import printable, printable_json
 from dbdyno.cli.gate import Gated, _junit, _markdown
@@ -106,7 +106,7 @@ def test_a_document_with_a_lone_surrogate_is_written(tmp_path: Path) -> None:
 
 
 def test_the_files_of_a_gate_have_no_control_characters() -> None:
-    judged = [(HOSTILE, Judgement(each, HOSTILE)) for each in get_args(Verdict)]
+    judged = [(HOSTILE, Judgement(each, HOSTILE)) for each in get_args(GateVerdict)]
     gated = Gated(HOSTILE, HOSTILE, "tps", judged, False, [HOSTILE], HOSTILE)
     assert ElementTree.fromstring(_junit(gated).encode()).tag == "testsuite"
     assert controls(_junit(gated) + _markdown(gated)) == []

@@ -11,7 +11,7 @@ from dbdyno.base.errors import DbdynoError, InputError
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
 from dbdyno.experiment.pgbench.experiment import (
-    Source,
+    PgbenchSource,
     builtin_scripts,
     experiment_of,
     from_options,
@@ -350,7 +350,7 @@ def test_a_changed_script_is_an_experiment_or_refused(text: str, changes: list[t
         text = text[:place] + added + text[place + removed :]
     try:
         made = experiment_of(
-            [Source("s", "s.sql", Path(), 1, text)], 1, {"v": "2"} if ":v" in text else {}, own_tables=False
+            [PgbenchSource("s", "s.sql", Path(), 1, text)], 1, {"v": "2"} if ":v" in text else {}, own_tables=False
         )
     except DbdynoError:
         return

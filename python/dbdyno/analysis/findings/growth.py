@@ -19,7 +19,7 @@ from dbdyno.model.result.shape import Comparison, Finding
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class GrowthSeries:
     """The measured cells of a growing table that differ only in its size, smallest first.
 
     ``where``: the levels of other factors that have several levels in the run.
@@ -40,13 +40,13 @@ class Series:
         return f"{float(f'{rows:.2g}'):,.0f}"
 
 
-def series_of(material: Material) -> list[Series]:
+def series_of(material: Material) -> list[GrowthSeries]:
     """Return the series of a run that have at least two measured sizes."""
     factor = text(part(material.run.design, "growth"), "factor")
     if factor is None:
         return []
     return [
-        Series(words_of(levels), factor, tuple(sorted(cells, key=lambda cell: int(cell.factors[factor]))))
+        GrowthSeries(words_of(levels), factor, tuple(sorted(cells, key=lambda cell: int(cell.factors[factor]))))
         for levels, cells in cells_along(material.cells, factor)
     ]
 
@@ -103,7 +103,7 @@ def _first_fallen(compared: Sequence[Comparison]) -> int | None:
     return next(position + 1 for position in range(len(fallen)) if all(fallen[position:]))
 
 
-def _cliff(series: Series, at: int, there: Comparison, last: Comparison, material: Material) -> Finding:
+def _cliff(series: GrowthSeries, at: int, there: Comparison, last: Comparison, material: Material) -> Finding:
     before, cell, end = series.cells[at - 1], series.cells[at], series.cells[-1]
     label = material.measure.label
     where = f"With {series.where}, {label}" if series.where else label.capitalize()

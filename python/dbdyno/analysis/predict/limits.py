@@ -10,7 +10,7 @@ from dbdyno.model.events.answers import BtreeFigures
 
 
 @dataclass(frozen=True)
-class Rate:
+class LimitedRate:
     """Inserts per second, their limit, and the rate that each resource would allow."""
 
     throughput: float
@@ -27,7 +27,7 @@ def rate(
     *,
     clients: int,
     cores: int,
-) -> Rate:
+) -> LimitedRate:
     """Return the lowest of the rates that the clients' time, the CPUs, the device and the log allow.
 
     ``clients``: number that insert at the same time; ``terms``: client seconds per insert by kind of cost.
@@ -44,4 +44,4 @@ def rate(
     least = min(limits, key=lambda name: limits[name])
     largest = max(terms, key=lambda name: terms[name])
     shown = {name: value for name, value in limits.items() if value < inf}
-    return Rate(limits[least], largest if least == "clients" else least, shown)
+    return LimitedRate(limits[least], largest if least == "clients" else least, shown)

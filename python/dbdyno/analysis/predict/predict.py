@@ -13,11 +13,11 @@ from dbdyno.analysis.measured.keys import AT_THE_EDGE
 from dbdyno.analysis.predict.calibration import Calibrated, calibrate, device_reads
 from dbdyno.analysis.predict.device import Device
 from dbdyno.analysis.predict.fit import PAGE_S, Costs, Sample, fit
-from dbdyno.analysis.predict.limits import Rate, rate
+from dbdyno.analysis.predict.limits import LimitedRate, rate
 from dbdyno.analysis.predict.sentences import sentences, warnings
 from dbdyno.analysis.predict.series import KeySeries, Observed, read_series
 from dbdyno.analysis.predict.stored import Calibration
-from dbdyno.analysis.predict.trees import Answer, answers, depends_on_rate, way_of
+from dbdyno.analysis.predict.trees import TreeAnswer, answers, depends_on_rate, way_of
 from dbdyno.base.errors import InputError
 from dbdyno.model.events.answers import BtreeFigures
 from dbdyno.model.result.cell import Cell
@@ -242,7 +242,7 @@ def _series(
     measured = {round(observed.rows): observed for observed in seen}
     sizes = sorted({*rows, *measured})
     guess = [one.series.observed[-1].throughput] * len(sizes)
-    found: list[list[Answer]] = []
+    found: list[list[TreeAnswer]] = []
     for _ in range(_ROUNDS if depends_on_rate(one.series) else 1):
         places = [
             one.setting(size, each, asked.memory, asked.cache, one.system_share * share)
@@ -282,7 +282,7 @@ def _series(
 def _point(
     one: Calibrated,
     rows: int,
-    found: Sequence[Answer],
+    found: Sequence[TreeAnswer],
     *,
     costs: Costs,
     draws: Sequence[_Drawn],
@@ -353,7 +353,7 @@ def _terms(
     return costs.terms(one.series.name, one.use(figures), read_s)
 
 
-def _rate(one: Calibrated, figures: BtreeFigures, costs: Costs, asked: _Asked, slower: float = 1.0) -> Rate:
+def _rate(one: Calibrated, figures: BtreeFigures, costs: Costs, asked: _Asked, slower: float = 1.0) -> LimitedRate:
     return rate(
         _terms(one, figures, costs, asked, slower),
         costs.cpu_s(one.series.name, one.use(figures)),

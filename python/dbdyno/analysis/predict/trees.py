@@ -38,7 +38,7 @@ class TreeSetting:
 
 
 @dataclass(frozen=True)
-class Answer:
+class TreeAnswer:
     """The effect of an insert at one size, or the reason why it is unknown, a clause."""
 
     figures: BtreeFigures | None
@@ -55,7 +55,7 @@ def depends_on_rate(series: KeySeries) -> bool:
     return series.rules.checkpoint_seconds is not None or series.keys.kind == "time_blocked"
 
 
-def answers(series: KeySeries, asked: Sequence[TreeSetting]) -> list[Answer]:
+def answers(series: KeySeries, asked: Sequence[TreeSetting]) -> list[TreeAnswer]:
     """Return the effect of an insert at each place. Raises SystemFailed."""
     found = _ask([_setting(series, each) for each in asked])
     # If the log fills up before the checkpoint interval ends, the log determines the distance between checkpoints.
@@ -67,17 +67,17 @@ def answers(series: KeySeries, asked: Sequence[TreeSetting]) -> list[Answer]:
     return found
 
 
-def _ask(questions: Sequence[dict[str, Any]]) -> list[Answer]:
+def _ask(questions: Sequence[dict[str, Any]]) -> list[TreeAnswer]:
     if not questions:
         return []
     plan = WorkerPlan(task=BtreeTask(questions=questions))
     return [
-        Answer(None, answer.impossible or "") if answer.report is None else Answer(answer.report.sizes[0])
+        TreeAnswer(None, answer.impossible or "") if answer.report is None else TreeAnswer(answer.report.sizes[0])
         for answer in ask(plan, Btree).answers
     ]
 
 
-def _log_is_sooner(series: KeySeries, answer: Answer, at: TreeSetting) -> bool:
+def _log_is_sooner(series: KeySeries, answer: TreeAnswer, at: TreeSetting) -> bool:
     most, seconds = series.rules.checkpoint_log_bytes, series.rules.checkpoint_seconds
     if answer.figures is None or most is None or seconds is None:
         return False

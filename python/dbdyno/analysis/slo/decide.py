@@ -20,7 +20,7 @@ from dbdyno.analysis.bottleneck.common import OVERLOADED
 from dbdyno.model.experiment.objective import QUANTILES, Clause, Objective
 from dbdyno.stats.intervals import t_quantile
 
-Verdict = Literal["holds", "violated", "undecided"]
+RateVerdict = Literal["holds", "violated", "undecided"]
 
 MIN_WINDOWS = 3
 """Windows that a decision needs."""
@@ -101,7 +101,7 @@ def _quantile(windows: Sequence[Window], position: int) -> float:
 class Decision:
     """A verdict. ``promising``: whether more windows at the rate would probably decide an undecided one."""
 
-    verdict: Verdict
+    verdict: RateVerdict
     promising: bool = False
 
 

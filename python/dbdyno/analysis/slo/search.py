@@ -13,7 +13,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from dbdyno.analysis.slo.decide import MIN_WINDOWS, Verdict, Window, decide, excess
+from dbdyno.analysis.slo.decide import MIN_WINDOWS, RateVerdict, Window, decide, excess
 from dbdyno.model.experiment.objective import QUANTILES, Objective
 
 # The first rate and the first steps, as shares of the closed loop's throughput and of the rate before.
@@ -54,7 +54,7 @@ class Probe:
 
 
 @dataclass
-class Rate:
+class ProbedRate:
     """The windows at one rate: ``approach`` only guides the search, ``fresh`` decides."""
 
     approach: list[Window] = field(default_factory=list)
@@ -83,17 +83,17 @@ class Search:
         self._up = _LADDER_UP if capacity is None else _UP
         self._lowest = _MIN_RATE_SHARE * (_LADDER_FROM if capacity is None else capacity)
         self._highest = highest
-        self.rates: dict[float, Rate] = {}
+        self.rates: dict[float, ProbedRate] = {}
         # The ends of the bracket to confirm after the approach.
         self._ends: tuple[float | None, float | None] | None = None
         self._turn = self._again = 0
 
     def add(self, probe: Probe, window: Window) -> None:
         """Add a window that was measured."""
-        at = self.rates.setdefault(probe.rate, Rate())
+        at = self.rates.setdefault(probe.rate, ProbedRate())
         (at.fresh if probe.confirms else at.approach).append(window)
 
-    def verdict(self, rate: float) -> Verdict:
+    def verdict(self, rate: float) -> RateVerdict:
         """Return the verdict about a rate, by its fresh windows."""
         at = self.rates.get(rate)
         return "undecided" if at is None else decide(self._objective, at.fresh).verdict
@@ -215,7 +215,7 @@ class Search:
         return at is None or decide(self._objective, at.fresh, _MAX_WINDOWS).promising
 
 
-def bounds_of(verdicts: dict[float, Verdict]) -> Bounds:
+def bounds_of(verdicts: dict[float, RateVerdict]) -> Bounds:
     """Return the interval that verdicts about rates leave: below the lowest rate that violates the objective."""
     high = min((rate for rate, verdict in verdicts.items() if verdict == "violated"), default=None)
     holding = [rate for rate, verdict in verdicts.items() if verdict == "holds" and (high is None or rate < high)]

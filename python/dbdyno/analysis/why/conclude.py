@@ -20,7 +20,7 @@ from dbdyno.model.result.cell import Cell, Round
 from dbdyno.model.result.reading import number, part
 from dbdyno.model.result.why import ChangeEffect, ResourceTest, Why, WhyResource
 from dbdyno.stats import CONFIDENCE, Rate, Rates, Ratio, paired_rates
-from dbdyno.stats.elasticity import MAIN, Slope, Verdict, saved, slope, verdict, verdict_of_slower
+from dbdyno.stats.elasticity import MAIN, ResourceVerdict, Slope, saved, slope, verdict, verdict_of_slower
 from dbdyno.stats.intervals import Noise, block_logs, ratio_of
 
 # Above this half-width of the interval of the elasticities' sum, the unexplained time is not reported.
@@ -34,10 +34,10 @@ _WAITED_FOR: tuple[Resource, ...] = ("flush", "locks", "message")
 
 Ends = tuple[float, float] | None
 
-_SHOWN: tuple[Verdict, ...] = ("bottleneck", "part")
+_SHOWN: tuple[ResourceVerdict, ...] = ("bottleneck", "part")
 
 
-_TestVerdict = tuple["_Test", Ends, Verdict]
+_TestVerdict = tuple["_Test", Ends, ResourceVerdict]
 
 
 @dataclass(frozen=True)
@@ -388,7 +388,7 @@ def _resource(
     )
 
 
-def _verdict(slower: _TestVerdict | None, free: _TestVerdict | None) -> Verdict:
+def _verdict(slower: _TestVerdict | None, free: _TestVerdict | None) -> ResourceVerdict:
     """Return the verdict of a resource from both of its tests.
 
     A positive result of either test decides. Otherwise the test with a slower resource decides: if slowing a resource

@@ -16,7 +16,7 @@ from dbdyno.model.plan.fix import Fix
 
 
 @dataclass(frozen=True)
-class Stage:
+class FixStage:
     """Fixes that are measured in the same blocks, starting with block ``first``.
 
     ``members``: for each combination of fixes, by its name, the names of its fixes.
@@ -48,7 +48,7 @@ class Planned:
     together, None without a limit.
     """
 
-    stages: Sequence[Stage]
+    stages: Sequence[FixStage]
     left_out: Sequence[str]
     engine: str = ""
     index_budget_bytes: int | None = None
@@ -65,7 +65,7 @@ class Planned:
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> Self:
         """Read it from a run's design."""
-        stages = [Stage.read(stage) for stage in stored["stages"]]
+        stages = [FixStage.read(stage) for stage in stored["stages"]]
         # Runs stored by earlier versions have neither an engine nor a budget.
         return cls(stages, list(stored["left_out"]), stored.get("engine", ""), stored.get("index_budget_bytes"))
 

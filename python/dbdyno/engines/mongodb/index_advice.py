@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from dbdyno.engines.index import Index, Key, index_name
+from dbdyno.engines.index import Index, IndexKey, index_name
 
 _EQUAL = frozenset({"$eq", "$in"})
 _RANGED = frozenset({"$gt", "$gte", "$lt", "$lte"})
@@ -29,7 +29,7 @@ def index_for(text: str) -> Index | None:
         return None
     name = index_name(collection, columns)
     command = {"createIndexes": collection, "indexes": [{"key": dict.fromkeys(columns, 1), "name": name}]}
-    return Index(collection, tuple(map(Key, columns)), sql=json.dumps(command), name=name)
+    return Index(collection, tuple(map(IndexKey, columns)), sql=json.dumps(command), name=name)
 
 
 def _parsed(text: str) -> tuple[str, dict[str, Any], dict[str, Any]] | None:

@@ -32,7 +32,7 @@ _WARMUP_SECONDS = 1
 _BUSY_TIMEOUT_MS = 10_000
 
 
-class Source(NamedTuple):
+class PgbenchSource(NamedTuple):
     """A script. ``location``: its name in messages. ``folder``: the base of relative paths in it."""
 
     name: str
@@ -65,7 +65,7 @@ def pgbench_experiment(
 
 
 def experiment_of(
-    sources: Sequence[Source],
+    sources: Sequence[PgbenchSource],
     scale: int,
     defines: Mapping[str, str] | None,
     own_tables: bool,
@@ -122,7 +122,7 @@ def from_options(scripts: Sequence[str], scale: int, defines: Sequence[str], sys
     return pgbench_experiment(scripts, scale, texts, not named, {spec.engine for spec in specs})
 
 
-def _check_own(sources: Sequence[Source], read: Sequence[Script], engines: Collection[str]) -> None:
+def _check_own(sources: Sequence[PgbenchSource], read: Sequence[Script], engines: Collection[str]) -> None:
     """Raise InputError for statements that only PostgreSQL supports if other engines are measured."""
     others = sorted(set(engines) - {POSTGRESQL})
     for source, script in zip(sources, read, strict=True):
@@ -131,7 +131,7 @@ def _check_own(sources: Sequence[Source], read: Sequence[Script], engines: Colle
             raise InputError(f"{source.location}: line {line}", f"{others[0]} doesn't support `{text}`", hint)
 
 
-def _source(argument: str) -> Source:
+def _source(argument: str) -> PgbenchSource:
     """Read a script: ``name``, ``path.sql``, either with ``@weight``."""
     path, at, weight = argument.rpartition("@")
     if not at:
@@ -152,10 +152,10 @@ def _source(argument: str) -> Source:
         raise InputError(path, f"could not read the file: {reason(error)}") from None
     except UnicodeDecodeError as error:
         raise InputError(path, f"byte {error.start} is not UTF-8", "save the file as UTF-8") from None
-    return Source(name, path, file.parent, int(weight), text)
+    return PgbenchSource(name, path, file.parent, int(weight), text)
 
 
-def _data(sources: list[Source], read: list[Script], scale: int, own_tables: bool) -> dict[str, Any]:
+def _data(sources: list[PgbenchSource], read: list[Script], scale: int, own_tables: bool) -> dict[str, Any]:
     names = _distinct([source.name for source in sources])
     # If the script creates a table itself, statements can't be prepared before that.
     prepare = "never" if any(script.changes_schema for script in read) else "once"

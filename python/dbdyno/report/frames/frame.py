@@ -22,7 +22,7 @@ Row = TypeVar("Row")
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class FrameColumn:
     """The values of one column, in the order of the rows."""
 
     name: str
@@ -34,7 +34,7 @@ class Column:
 class Frame:
     """Columns of the same length with distinct names."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[FrameColumn, ...]
 
     def rows(self) -> Iterable[tuple[Any, ...]]:
         """Return the rows, with one value per column."""
@@ -54,7 +54,8 @@ def make_frame(rows: Sequence[Row], fields: Iterable[Field[Row]]) -> Frame:
     """Return a frame of the fields of all rows. A value of another kind becomes None."""
     return Frame(
         tuple(
-            Column(field.name, field.kind, [as_kind(field.read(row), field.kind) for row in rows]) for field in fields
+            FrameColumn(field.name, field.kind, [as_kind(field.read(row), field.kind) for row in rows])
+            for field in fields
         )
     )
 

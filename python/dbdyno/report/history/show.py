@@ -13,7 +13,7 @@ from rich.text import Text
 from dbdyno.analysis.history.document import CellHistory, Change, History, Series
 from dbdyno.base.console import Console
 from dbdyno.base.numbers import figure, short
-from dbdyno.report.columns import Column, tables
+from dbdyno.report.columns import TableColumn, tables
 from dbdyno.report.history import lines
 
 _BARS = "▁▂▃▄▅▆▇█"
@@ -80,8 +80,8 @@ def _series(history: History, series: Series, width: int) -> list[RenderableType
 
 
 def _changes(changes: Sequence[Change], width: int) -> list[RenderableType]:
-    def column(head: str, values: list[Text], *, right: bool = True) -> Column:
-        return Column(head, values, right=right)
+    def column(head: str, values: list[Text], *, right: bool = True) -> TableColumn:
+        return TableColumn(head, values, right=right)
 
     return tables(
         [
