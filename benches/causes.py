@@ -111,6 +111,8 @@ while True:
     time.sleep(0.01)
 """
 
+DELAYED_WHY = Path(__file__).parent / "delayed_why.py"
+
 
 @dataclass
 class Bench:
@@ -120,17 +122,19 @@ class Bench:
 
     def why(self, planted: dict[str, Any], *arguments: str) -> dict[str, Any]:
         """Ask why, and give what is concluded."""
-        environment = {"DBDYNO_PLANTED": json.dumps(planted)}
-        found: dict[str, Any] = self._document(["why", *arguments, "--budget", ASKED.budget], environment)["why"]
+        program = [sys.executable, str(DELAYED_WHY), json.dumps(planted)]
+        found: dict[str, Any] = self._document([*program, "why", *arguments, "--budget", ASKED.budget])["why"]
         return found
 
     def run(self, *arguments: str, environment: Mapping[str, str] = MappingProxyType({}), group: str = "") -> Any:
         """Run one cell and return its document. ``group``: the directory of a control group that dbdyno runs in."""
-        return self._document(["run", *arguments, "--rounds", "2"], environment, group)
+        return self._document([str(DBDYNO), "run", *arguments, "--rounds", "2"], environment, group)
 
-    def _document(self, arguments: Sequence[str], environment: Mapping[str, str], group: str = "") -> Any:
+    def _document(
+        self, command: Sequence[str], environment: Mapping[str, str] = MappingProxyType({}), group: str = ""
+    ) -> Any:
         told = self.directory / "told.json"
-        command = [str(DBDYNO), *arguments, "--json", str(told)]
+        command = [*command, "--json", str(told)]
         if group:
             command = ["sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"', group, *command]
         variables = os.environ | {"XDG_DATA_HOME": str(self.directory)} | dict(environment)

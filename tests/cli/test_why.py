@@ -12,6 +12,7 @@ import pytest
 from conftest import Cli
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.server.preload import preload_library
+from planted_delays import plant_delays
 from repeated import repeated
 
 UPDATES = """
@@ -70,10 +71,10 @@ def updates(cli: Cli) -> Cli:
 
 
 @repeated
-def test_a_flush_that_takes_long_is_found(updates: Cli) -> None:
+def test_a_flush_that_takes_long_is_found(updates: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """A flush of 40 ms takes nearly all of the time, whatever else the machine does."""
     updates.write("updates.toml", LONG)
-    updates.environment["DBDYNO_PLANTED"] = '{"sync": 40000}'
+    plant_delays(monkeypatch, sync=40_000)
     out, document = why(updates, "./updates.toml", *ONE, "--report", "why.html", "--markdown", "why.md")
     found = resources(document)
     assert set(found) >= {"flush", "processors", "client"}
@@ -100,12 +101,12 @@ def test_a_flush_that_takes_long_is_found(updates: Cli) -> None:
 
 
 @repeated
-def test_an_open_loop_is_judged_by_its_response_time(cli: Cli) -> None:
+def test_an_open_loop_is_judged_by_its_response_time(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """A flush of 40 ms takes nearly all of the time of a transaction, and its client is idle for most of its own."""
     arriving = UPDATES.replace("retry = {", "arrival = { rate = 8, gaps = 'even' }\nretry = {")
     arriving = arriving.replace("[system.sqlite]", '[system.sqlite]\njournal_mode = "wal"\nsynchronous = "full"')
     cli.write("arriving.toml", arriving.replace("seconds = 0.4, transactions = 200", "seconds = 1"))
-    cli.environment["DBDYNO_PLANTED"] = '{"sync": 40000}'
+    plant_delays(monkeypatch, sync=40_000)
     out = cli("run", "./arriving.toml", *ONE, "--rounds", "1", "--store", "w.db")
     assert "to find what decides its response time: dbdyno why " in out
     out, document = why(cli, "last", "--report", "why.html")
@@ -200,12 +201,14 @@ def test_a_run_that_is_not_there_is_an_error(cli: Cli) -> None:
 
 @repeated
 @pytest.mark.parametrize("engine", ["postgresql", "mysql"])
-def test_a_server_s_calls_are_counted_and_made_slower(server_cli: Cli, engine: str) -> None:
+def test_a_server_s_calls_are_counted_and_made_slower(
+    server_cli: Cli, engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if not find_installations(engine):
         pytest.skip(f"no {engine} is installed")
     assert preload_library() is not None
     server_cli.write("updates.toml", LONG)
-    server_cli.environment["DBDYNO_PLANTED"] = '{"sync": 40000}'
+    plant_delays(monkeypatch, sync=40_000)
     _, document = why(server_cli, "./updates.toml", *ONE, "--system", f"{engine}:")
     flush = resources(document)["flush"]
     (slower,) = [test for test in flush["tests"] if test["kind"] == "slower"]

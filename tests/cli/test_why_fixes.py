@@ -17,6 +17,7 @@ from dbdyno.engines.postgresql.hypothetical import would_use
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.server.managed import target
 from directories import server_directory
+from planted_delays import plant_delays
 from repeated import repeated
 from servers import running
 
@@ -117,10 +118,12 @@ def test_an_index_is_built_measured_and_printed_with_its_price(cli: Cli) -> None
 
 
 @repeated
-def test_a_flush_that_takes_long_is_shared_and_what_loses_commits_says_so(cli: Cli) -> None:
+def test_a_flush_that_takes_long_is_shared_and_what_loses_commits_says_so(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """With flushes of 5 ms, ten rows to a flush are about ten times as fast, whatever else the machine does."""
     cli.write("inserts.toml", INSERTS)
-    cli.environment["DBDYNO_PLANTED"] = '{"sync": 5000}'
+    plant_delays(monkeypatch, sync=5_000)
     # In more rounds, of so many fixes what each gains is known on a busy machine too.
     out, document, tried = fixes(cli, "./inserts.toml", rounds=6)
     # Trials on the same tables go on where others ended, whatever one of these takes at once.
@@ -216,12 +219,14 @@ def test_a_server_gets_an_index_and_settings(server_cli: Cli, engine: str) -> No
         ("mysql", "innodb_flush_log_at_trx_commit=2", "innodb_flush_log_at_trx_commit = 2"),
     ],
 )
-def test_a_server_whose_flushes_take_long_shares_them(server_cli: Cli, engine: str, setting: str, line: str) -> None:
+def test_a_server_whose_flushes_take_long_shares_them(
+    server_cli: Cli, engine: str, setting: str, line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if not find_installations(engine):
         pytest.skip(f"no {engine} is installed")
     # Some twenty flushes of 20 ms, which take most of the time on a busy machine too.
     server_cli.write("inserts.toml", INSERTS.replace("seconds = 0.1", "seconds = 0.4"))
-    server_cli.environment["DBDYNO_PLANTED"] = '{"sync": 20000}'
+    plant_delays(monkeypatch, sync=20_000)
     _, document, tried = fixes(server_cli, "./inserts.toml", "--system", f"{engine}:", rounds=2)
     late = tried[setting]
     assert late["gain"] > 2

@@ -1,8 +1,6 @@
 """Prepare a `dbdyno why`: select one cell, measure it briefly, and plan its changes from the result."""
 
-import json
 import math
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -43,9 +41,6 @@ _WARMUP = 0.15
 # Seconds of a trial outside its window, with a prepared system.
 _WORKER_S = 0.4
 
-# For tests: delays of all cells, as JSON: microseconds per kind of call, and the remaining `processors`.
-_PLANTED = "DBDYNO_PLANTED"
-
 
 @dataclass(frozen=True)
 class Picked:
@@ -76,13 +71,18 @@ def pick(experiment: Experiment, chosen: Chosen, systems: Sequence[SystemSpec], 
     return Picked(taken, f"{len(cells)} cells match; this measures {taken.id} (--cell or --set chooses another)")
 
 
-def plan_why(experiment: Experiment, picked: Picked, options: RunOptions, seed: int) -> Why:
-    """Measure a cell briefly, and plan its changes from the result. Raises DbdynoError."""
+def plan_why(
+    experiment: Experiment, picked: Picked, options: RunOptions, seed: int, planted: Mapping[str, Any] | None = None
+) -> Why:
+    """Measure a cell briefly, and plan its changes from the result. Raises DbdynoError.
+
+    ``planted``: delays of all cells in microseconds per kind of call, and the remaining ``processors``.
+    """
     budget_s = math.inf if options.budget_s is None else options.budget_s
     cell = picked.cell
     engine = engine_of(cell.system.engine)
     _check(experiment, cell)
-    planted = _planted()
+    planted = dict(planted or {})
     counted = engine.counted_calls(managed=engine.is_server and cell.system.host is None)
     arrival = cell.definition.load.arrival
     pilot_s = _PILOT_S if arrival is None else min(max(_PILOT_S, _FEW / arrival.rate), _MAX_PILOT_S)
@@ -134,12 +134,6 @@ def _check(experiment: Experiment, cell: ResolvedCell) -> None:
         raise InputError(location, "its table grows from trial to trial", "ask about an experiment of one size")
     if load.clients_as == "processes":
         raise InputError(location, "its clients are processes of their own", 'write `clients_as = "threads"`')
-
-
-def _planted() -> Mapping[str, Any]:
-    text = os.environ.get(_PLANTED)
-    planted = json.loads(text) if text else {}
-    return planted if isinstance(planted, dict) else {}
 
 
 def _pilot(base: CompiledCell, seed: int, provisioners: Provisioners) -> tuple[Pilot, dict[str, Any]]:
