@@ -16,7 +16,7 @@ _THOUSAND, _MILLION = 1e3, 1e6
 
 # Numbers of decimals: (minimum absolute value, decimals) in figure(), (upper bound, decimals) in percent().
 _FIGURE_DIGITS = ((100, 1), (10, 2), (1, 3), (0.001, 4))
-_PERCENT_DIGITS = ((0.1, 2), (10, 1))
+_PERCENT_DIGITS = ((0.095, 2), (9.95, 1))
 _MIN_PERCENT = 0.005
 
 # Interval bounds that differ from the ratio by a larger factor are not printed.

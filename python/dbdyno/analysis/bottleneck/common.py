@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 
+from dbdyno.base.numbers import percent
 from dbdyno.base.text import shortened
 from dbdyno.engines import engine_of_product
 from dbdyno.engines.searches import has_indexable_condition
@@ -48,11 +49,6 @@ MIN_WINDOW_S = 0.2
 def bottleneck(resource: str, evidence: str, advice: str) -> Bottleneck:
     """Make a bottleneck: the resource, the evidence, and a change to try."""
     return {"resource": resource, "evidence": evidence, "advice": advice}
-
-
-def percent(share: float) -> str:
-    """Format a share as a percentage: ``0.5`` as ``50 %``."""
-    return f"{share * 100:.0f} %"
 
 
 def shares_of(segments: Segments, total: float) -> dict[str, float]:

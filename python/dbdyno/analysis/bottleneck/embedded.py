@@ -32,11 +32,11 @@ from dbdyno.analysis.bottleneck.common import (
     failing,
     lock_holder_name,
     offered_load,
-    percent,
     shares_of,
     too_short,
     unclear,
 )
+from dbdyno.base.numbers import percent
 from dbdyno.engines import engine_of_product
 from dbdyno.engines.embedded_advice import Embedded
 from dbdyno.model.events.trial import TrialResult

@@ -42,7 +42,6 @@ from dbdyno.analysis.bottleneck.common import (
     disturbed_machine,
     failing,
     offered_load,
-    percent,
     shares_of,
     too_short,
     unclear,
@@ -50,6 +49,7 @@ from dbdyno.analysis.bottleneck.common import (
 from dbdyno.analysis.bottleneck.tiers import busiest_tier, full_threads, full_tier, perhaps_one_thread, tier_cpu_words
 from dbdyno.analysis.bottleneck.waits import MIN_SAMPLES, Share, WaitSamples
 from dbdyno.analysis.bottleneck.waits.advice import advice, named, without_flush
+from dbdyno.base.numbers import percent
 from dbdyno.engines import engine_of_product
 from dbdyno.engines.server.facts import Server
 from dbdyno.model.events.latency import Times

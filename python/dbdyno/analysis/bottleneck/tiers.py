@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from dbdyno.analysis.bottleneck.common import CLIENT, FULL, Bottleneck, bottleneck, percent
+from dbdyno.analysis.bottleneck.common import CLIENT, FULL, Bottleneck, bottleneck
+from dbdyno.base.numbers import percent
 from dbdyno.model.events.machine import BusyThread, TierCpu
 from dbdyno.model.events.trial import TrialResult
 

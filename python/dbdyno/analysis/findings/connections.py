@@ -9,12 +9,12 @@ from typing import Any
 from dbdyno.analysis.answer.short import short_systems
 from dbdyno.analysis.bottleneck.tiers import tier_of
 from dbdyno.analysis.findings.rule import Material, finding
-from dbdyno.analysis.findings.words import all_of, percent
+from dbdyno.analysis.findings.words import all_of
 from dbdyno.analysis.measured.cell_groups import varied, words_of
 from dbdyno.analysis.measured.comparisons import noise_of_cells, why_not_comparable
 from dbdyno.analysis.measured.effects import contrast_of
 from dbdyno.analysis.measured.metrics import unit_seconds, usual_metric
-from dbdyno.base.numbers import rough
+from dbdyno.base.numbers import percent, rough
 from dbdyno.engines import engine_of_product, known_engine
 from dbdyno.model.plan.tasks import TrialTask
 from dbdyno.model.result.cell import Cell

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from dbdyno.analysis.bottleneck.common import OVERLOADED
 from dbdyno.analysis.findings.rule import Material, finding
-from dbdyno.analysis.findings.words import percent, rate
+from dbdyno.analysis.findings.words import rate
+from dbdyno.base.numbers import percent
 from dbdyno.engines import engine_of_product
 from dbdyno.engines.limits import Limit
 from dbdyno.model.result.cell import Cell, Round

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from dbdyno.analysis.bottleneck.common import FULL
 from dbdyno.analysis.bottleneck.tiers import DATABASE, tier_of
 from dbdyno.analysis.findings.rule import Material, finding
-from dbdyno.analysis.findings.words import percent
 from dbdyno.analysis.measured.metrics import unit_seconds
-from dbdyno.base.numbers import rough
+from dbdyno.base.numbers import percent, rough
 from dbdyno.engines import engine_of_product
 from dbdyno.model.result.cell import Cell
 from dbdyno.model.result.shape import Finding

@@ -6,14 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from dbdyno.model.result.shape import Comparison
 
-# The smallest values that are printed as 10 % and as 100.
-_ROUNDED_TO_10_PERCENT = 0.0995
+# The smallest value that is printed as 100.
 _ROUNDED_TO_100 = 99.5
-
-
-def percent(share: float) -> str:
-    """Format a share as a percentage, with one decimal below 10 %."""
-    return f"{share * 100:.{1 if share < _ROUNDED_TO_10_PERCENT else 0}f} %"
 
 
 def rate(value: float) -> str:
