@@ -46,11 +46,7 @@ def parse_url(url: str) -> SystemSpec:
     if not match:
         hint = "write one such as `sqlite:`, `sqlite:/path/to/file.db` or `postgresql:?fsync=off`"
         raise InputError(_shown(url), "this is not the URL of a system", hint)
-    name = engine_named(match["engine"])
-    if name is None:
-        close = difflib.get_close_matches(match["engine"].lower(), NAMES, 1, 0.6)
-        hint = f"did you mean `{close[0]}:`?" if close else "known: " + ", ".join(f"`{each}:`" for each in ENGINES)
-        raise InputError(_shown(url), f"unknown engine `{match['engine']}`", hint)
+    name = _engine_name(url, match["engine"])
     engine = engine_of(name)
     scheme = match["engine"].lower() if match["engine"].lower() in engine.schemes else ""
     if engine.location == "command":
@@ -71,22 +67,31 @@ def parse_url(url: str) -> SystemSpec:
         raise InputError(_shown(url), "a host begins with `//`", f"write `{name}://host/database`, or `{name}:`")
     if authority is not None:
         authority, path, settings = _as_libpq_has_it(name, url, authority, path, settings)
-    parts = _read_authority(name, url, authority or "")
-    if parts["user"] and not engine.shows_user:
+    server = _server(name, url, authority or "", unquote(path) or None)
+    return _named(replace(server, settings=settings, label=label, scheme=scheme))
+
+
+def _engine_name(url: str, text: str) -> str:
+    name = engine_named(text)
+    if name is None:
+        close = difflib.get_close_matches(text.lower(), NAMES, 1, 0.6)
+        hint = f"did you mean `{close[0]}:`?" if close else "known: " + ", ".join(f"`{each}:`" for each in ENGINES)
+        raise InputError(_shown(url), f"unknown engine `{text}`", hint)
+    return name
+
+
+def _server(name: str, url: str, authority: str, database: str | None) -> SystemSpec:
+    parts = _read_authority(name, url, authority)
+    if parts["user"] and not engine_of(name).shows_user:
         # Together they are the secret.
         parts |= {"user": None, "password": f"{parts['user']}:{parts['password'] or ''}"}
-    return _named(
-        SystemSpec(
-            name,
-            host=parts["host"],
-            port=_port(url, parts["port"]),
-            user=parts["user"],
-            password=parts["password"],
-            database=unquote(path) or None,
-            settings=settings,
-            label=label,
-            scheme=scheme,
-        )
+    return SystemSpec(
+        name,
+        host=parts["host"],
+        port=_port(url, parts["port"]),
+        user=parts["user"],
+        password=parts["password"],
+        database=database,
     )
 
 

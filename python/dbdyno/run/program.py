@@ -2,12 +2,14 @@
 
 import contextlib
 import os
+import resource
 import signal
 import subprocess
 import tempfile
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import IO, Any
 
 import psutil
@@ -32,6 +34,22 @@ _LOOKED_AT = 1 << 16
 _LOOK_S = 0.05
 
 
+@dataclass
+class _Runs:
+    """The runs of a window: the time of each in seconds, and their CPU time and peak memory together."""
+
+    seconds: list[float] = field(default_factory=list)
+    user_s: float = 0.0
+    system_s: float = 0.0
+    peak_rss_bytes: int = 0
+
+    def add(self, took_s: float, usage: resource.struct_rusage) -> None:
+        self.seconds.append(took_s)
+        self.user_s += usage.ru_utime
+        self.system_s += usage.ru_stime
+        self.peak_rss_bytes = max(self.peak_rss_bytes, usage.ru_maxrss * 1024)
+
+
 def run_program(
     command: Sequence[str],
     task: TrialTask,
@@ -49,9 +67,7 @@ def run_program(
     ``longest_s`` seconds.
     """
     warmup, times = task.warmup.transactions, task.window.transactions or 0
-    seconds: list[float] = []
-    used = [0.0, 0.0]
-    peak = 0
+    runs = _Runs()
     before = psutil.cpu_times()
     began = time.monotonic()
     for number in range(warmup + times):
@@ -59,16 +75,31 @@ def run_program(
             before, began = psutil.cpu_times(), time.monotonic()
         took, usage = _once(command, padding, interrupted, longest_s, folder)
         if number >= warmup:
-            seconds.append(took)
-            used = [used[0] + usage.ru_utime, used[1] + usage.ru_stime]
-            peak = max(peak, usage.ru_maxrss * 1024)
+            runs.add(took, usage)
         if interrupted:
             break
-    elapsed = sum(seconds)
     after, wall = psutil.cpu_times(), max(time.monotonic() - began, 1e-9)
-    if not seconds:
+    if not runs.seconds:
         raise TrialFailed("the run was interrupted before the program had been run once")
-    done = len(seconds)
+    cut_short = bool(interrupted) and len(runs.seconds) < times
+    return _result(command, runs, _cpu(runs, before, after, wall), cut_short=cut_short)
+
+
+def _cpu(runs: _Runs, before: Any, after: Any, wall_s: float) -> ProgramCpu:
+    """Return the CPU use of the runs, and of the machine between two readings of its CPU times."""
+    elapsed = sum(runs.seconds)
+    return ProgramCpu(
+        process_percent=(runs.user_s + runs.system_s) / elapsed * 100,
+        user_percent=runs.user_s / elapsed * 100,
+        system_percent=runs.system_s / elapsed * 100,
+        machine_percent=(busy_seconds(after) - busy_seconds(before)) / wall_s * 100,
+        steal_percent=(getattr(after, "steal", 0.0) - getattr(before, "steal", 0.0)) / wall_s * 100,
+        cores=len(os.sched_getaffinity(0)),
+    )
+
+
+def _result(command: Sequence[str], runs: _Runs, cpu: ProgramCpu, *, cut_short: bool) -> ProgramResult:
+    done, elapsed = len(runs.seconds), sum(runs.seconds)
     return ProgramResult(
         event="program",
         engine=ProgramFacts(engine="exec", settings={"command": " ".join(command)}),
@@ -81,22 +112,15 @@ def run_program(
             client_s=elapsed,
             clients=1,
         ),
-        cycles=Cycles(count=done, seconds=elapsed, squares=sum(each**2 for each in seconds)),
+        cycles=Cycles(count=done, seconds=elapsed, squares=sum(each**2 for each in runs.seconds)),
         elapsed_s=elapsed,
-        ended_by="interrupted" if interrupted and done < times else "transactions",
+        ended_by="interrupted" if cut_short else "transactions",
         warmup=Warmup(seconds=0.0),
         transactions={"run": TransactionCounts(ok=done, failed=0)},
-        histograms={"service": encode_ns(int(each * 1e9) for each in seconds)},
-        latency_ms={"service": _latency(seconds)},
-        cpu=ProgramCpu(
-            process_percent=sum(used) / elapsed * 100,
-            user_percent=used[0] / elapsed * 100,
-            system_percent=used[1] / elapsed * 100,
-            machine_percent=(busy_seconds(after) - busy_seconds(before)) / wall * 100,
-            steal_percent=(getattr(after, "steal", 0.0) - getattr(before, "steal", 0.0)) / wall * 100,
-            cores=len(os.sched_getaffinity(0)),
-        ),
-        memory=Memory(peak_rss_bytes=peak),
+        histograms={"service": encode_ns(int(each * 1e9) for each in runs.seconds)},
+        latency_ms={"service": _latency(runs.seconds)},
+        cpu=cpu,
+        memory=Memory(peak_rss_bytes=runs.peak_rss_bytes),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from dbdyno.analysis.answer.build import RunFacts, build_answer, text_answer
 from dbdyno.analysis.findings.registry import find_all
@@ -56,32 +57,12 @@ def build_document(
     cells without trials.
     """
     design = run.design
-    measure = Measure.of(design)
-    confidence = _confidence(design)
-    latest = latest_trials(trials)
-    cells: list[Cell] = []
-    unreadable: dict[str, list[str]] = {}
-    for cell, words in _cells(run, latest, published or {}):
-        cells.append(cell)
-        unreadable[cell.id] = words
-    given = number(design, "margin")
+    material = _material(run, latest_trials(trials), published or {})
+    measure, cells, confidence = material.measure, list(material.cells), material.confidence
     why = _why(design, cells, confidence)
     slo = _slo(design, cells, measure)
-    material = Material(
-        run=run,
-        cells=cells,
-        measure=measure,
-        tasks=tasks_of(latest),
-        factors={name: levels for name, levels in part(design, "factors").items() if isinstance(levels, list)},
-        report=part(design, "report"),
-        comparisons=[]
-        if slo
-        else judge(_pairs(design, cells, confidence), MARGIN if given is None else given, cells=cells),
-        recommendations=_recommendations(design),
-        margin=MARGIN if given is None else given,
-        confidence=confidence,
-        unreadable=unreadable,
-    )
+    if slo is None:
+        material = replace(material, comparisons=judge(_pairs(design, cells, confidence), material.margin, cells=cells))
     roles = roles_of(run.definition, material.factors, material.report, text(part(design, "growth"), "factor"))
     questions = texts(material.report.get("questions"))
     # The changes of a `why` and the rates of a search are not choices; their results are reported separately.
@@ -144,6 +125,30 @@ def build_document(
         why=why,
         indexes=[from_json(Indexes, index) for index in objects(design.get("indexes"))],
         slo=slo,
+    )
+
+
+def _material(run: RunRecord, latest: _Latest, published: Mapping[str, Published]) -> Material:
+    """Return the cells of a run and what its findings need, without comparisons of cells."""
+    design = run.design
+    cells: list[Cell] = []
+    unreadable: dict[str, list[str]] = {}
+    for cell, words in _cells(run, latest, published):
+        cells.append(cell)
+        unreadable[cell.id] = words
+    given = number(design, "margin")
+    return Material(
+        run=run,
+        cells=cells,
+        measure=Measure.of(design),
+        tasks=tasks_of(latest),
+        factors={name: levels for name, levels in part(design, "factors").items() if isinstance(levels, list)},
+        report=part(design, "report"),
+        comparisons=[],
+        recommendations=_recommendations(design),
+        margin=MARGIN if given is None else given,
+        confidence=_confidence(design),
+        unreadable=unreadable,
     )
 
 

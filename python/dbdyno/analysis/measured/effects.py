@@ -30,6 +30,7 @@ from dbdyno.model.result.cell import Cell
 from dbdyno.model.result.effects import Effect
 from dbdyno.stats import Decision, decide
 from dbdyno.stats.effects import Contrast, contrast_of_rates, contrast_of_values, difference, pooled
+from dbdyno.stats.intervals import Noise
 
 # Smaller interactions are ignored: the effect is reported as one value.
 _DEPENDS = 1.1
@@ -91,30 +92,8 @@ def effects(
     """
     tested = {name: levels for name, levels in factors.items() if name not in questions}
     changes = [each for name, levels in tested.items() for each in _changes(cells, name, levels)]
-    pairs = [
-        (change, other, a, b)
-        for change in changes
-        if change.usual
-        for other in factors
-        for a, b in _pairs_of_levels(change, other, factors)
-    ]
     noises = {metric: noise_of_cells(cells, metric) for metric in {change.metric for change in changes}}
-    apart = [
-        difference(
-            change.at_level(other, a).contrasts,
-            change.at_level(other, b).contrasts,
-            confidence,
-            noises[change.metric],
-        )
-        for change, other, a, b in pairs
-    ]
-    # A dict as an ordered set.
-    depends: dict[int, dict[str, None]] = {}
-    for (change, other, _, _), ratio, decision in zip(pairs, apart, decide(apart, margin, family), strict=True):
-        if ratio is None or decision.verdict not in ("faster", "slower"):
-            continue
-        if not 1 / _DEPENDS < ratio.mean < _DEPENDS:
-            depends.setdefault(id(change), {})[other] = None
+    depends = _dependencies(changes, factors, noises, margin=margin, confidence=confidence, family=family)
     parts = {
         id(change): [
             change.at_level(other, level)
@@ -134,6 +113,41 @@ def effects(
         made.append(_effect(change, decided[id(change)], roles, list(depends.get(id(change), ()))))
         made += [_effect(each, decided[id(each)], roles, []) for each in parts[id(change)]]
     return made
+
+
+def _dependencies(
+    changes: Sequence[_Change],
+    factors: Mapping[str, Sequence[Any]],
+    noises: Mapping[str, Noise | None],
+    *,
+    margin: float,
+    confidence: float,
+    family: int,
+) -> dict[int, dict[str, None]]:
+    """Return the factors on which the effects of changes depend, by the ``id`` of the change, as ordered sets."""
+    pairs = [
+        (change, other, a, b)
+        for change in changes
+        if change.usual
+        for other in factors
+        for a, b in _pairs_of_levels(change, other, factors)
+    ]
+    apart = [
+        difference(
+            change.at_level(other, a).contrasts,
+            change.at_level(other, b).contrasts,
+            confidence,
+            noises[change.metric],
+        )
+        for change, other, a, b in pairs
+    ]
+    depends: dict[int, dict[str, None]] = {}
+    for (change, other, _, _), ratio, decision in zip(pairs, apart, decide(apart, margin, family), strict=True):
+        if ratio is None or decision.verdict not in ("faster", "slower"):
+            continue
+        if not 1 / _DEPENDS < ratio.mean < _DEPENDS:
+            depends.setdefault(id(change), {})[other] = None
+    return depends
 
 
 def _changes(cells: Sequence[Cell], factor: str, levels: Sequence[Any]) -> Iterator[_Change]:

@@ -81,19 +81,10 @@ def predict(calibration: Calibration, question: Question) -> Prediction:
     _check_alike(read.series, location)
     probed = Device.of(document.device, location)
     cache = float(first.rules.cache_pages * first.rules.page_bytes)
-    cores = count(document.host, "cores") or 1
-    asked = _Asked(
-        clients=question.clients or first.clients,
-        memory=question.memory_bytes or first.memory_bytes,
-        cache=question.cache_bytes or cache,
-        cores=question.cores or cores,
-        device=probed.changed(question.device),
-    )
-    if asked.memory < asked.cache:
-        problem = "the engine's own cache is larger than the memory"
-        raise InputError("--memory", problem, f"give at least {asked.cache:.0f} bytes, or a smaller `--cache`")
+    as_measured = _Asked(first.clients, first.memory_bytes, cache, count(document.host, "cores") or 1, probed)
+    asked = _asked(question, as_measured)
     # Show measured values only if the prediction is for the same configuration.
-    same = asked == _Asked(first.clients, first.memory_bytes, cache, cores, probed)
+    same = asked == as_measured
     calibrated = [calibrate(series) for series in read.series]
     read_s = probed.read_seconds(1 if first.rules.one_writer else first.clients)
     costs = fit(_samples(calibrated), read_s, 1.0 / probed.writes_per_s)
@@ -117,26 +108,8 @@ def predict(calibration: Calibration, question: Question) -> Prediction:
         system=str(first.factors.get("system", "")),
         calibrated_rows=sorted({observed.level for one in read.series for observed in one.observed}),
         label=document.measure.label,
-        asked=Conditions(
-            rows=sorted(question.rows),
-            clients=asked.clients,
-            memory_bytes=asked.memory,
-            cache_bytes=asked.cache,
-            cores=asked.cores,
-            device=asked.device.shown(),
-            as_calibrated=same,
-        ),
-        costs=TermCosts(
-            insert=costs.insert,
-            miss=costs.miss,
-            page=costs.page,
-            device_read=read_s,
-            checkpoint_page=costs.checkpoint_page,
-            cpu=costs.cpu,
-            cpu_miss=costs.cpu_miss,
-            cpu_page=costs.cpu_page,
-            error=costs.error,
-        ),
+        asked=_conditions(question, asked, same),
+        costs=_term_costs(costs, read_s),
         series=made,
         sentences=[],
         warnings=[],
@@ -153,6 +126,47 @@ def predict(calibration: Calibration, question: Question) -> Prediction:
         unlimited=next((refused for cell in document.cells if (refused := _refused(cell))), ""),
     )
     return prediction
+
+
+def _asked(question: Question, as_measured: _Asked) -> _Asked:
+    """Return the configuration of a prediction; without a value in the question, the measured value."""
+    asked = _Asked(
+        clients=question.clients or as_measured.clients,
+        memory=question.memory_bytes or as_measured.memory,
+        cache=question.cache_bytes or as_measured.cache,
+        cores=question.cores or as_measured.cores,
+        device=as_measured.device.changed(question.device),
+    )
+    if asked.memory < asked.cache:
+        problem = "the engine's own cache is larger than the memory"
+        raise InputError("--memory", problem, f"give at least {asked.cache:.0f} bytes, or a smaller `--cache`")
+    return asked
+
+
+def _conditions(question: Question, asked: _Asked, same: bool) -> Conditions:
+    return Conditions(
+        rows=sorted(question.rows),
+        clients=asked.clients,
+        memory_bytes=asked.memory,
+        cache_bytes=asked.cache,
+        cores=asked.cores,
+        device=asked.device.shown(),
+        as_calibrated=same,
+    )
+
+
+def _term_costs(costs: Costs, read_s: float) -> TermCosts:
+    return TermCosts(
+        insert=costs.insert,
+        miss=costs.miss,
+        page=costs.page,
+        device_read=read_s,
+        checkpoint_page=costs.checkpoint_page,
+        cpu=costs.cpu,
+        cpu_miss=costs.cpu_miss,
+        cpu_page=costs.cpu_page,
+        error=costs.error,
+    )
 
 
 def _check_alike(series: Sequence[KeySeries], location: str) -> None:

@@ -12,7 +12,7 @@ from dbdyno.analysis.measured.metrics import done, keeps_up, rates_by_block
 from dbdyno.analysis.why.cells import Why as Planned
 from dbdyno.analysis.why.inference import resource_of
 from dbdyno.analysis.why.metric import Metric, is_bounded, is_overloaded, metric_of, p99_beside, speeds_by_block
-from dbdyno.analysis.why.pilot import ASSUMED
+from dbdyno.analysis.why.pilot import ASSUMED, Pilot
 from dbdyno.analysis.why.resource_names import RESOURCE_NAMES
 from dbdyno.analysis.why.sentences import inferred_sentence, sentences
 from dbdyno.model.plan.change import AGAIN, CHANGE, INJECTED, UNCHANGED, Change, Resource
@@ -117,36 +117,19 @@ def conclude(planned: Planned, cells: Sequence[Cell], confidence: float = CONFID
     changes = [
         change for change in planned.changes if change.level in by_level and rates_by_block(by_level[change.level])
     ]
-    # The confidence is simultaneous over each change that frees a resource and each resource made slower.
-    family = sum(change.kind != "slower" for change in changes)
-    family += len({change.resource for change in changes if change.kind == "slower"})
-    each_confidence = 1 - (1 - confidence) / max(family, 1)
     own = _Baseline(
         base,
         metric,
         _base_speeds(base, again, metric),
         _base_rates(base, again),
-        each_confidence,
+        _confidence_of_each(changes, confidence),
         0.5 if twice else 1.0,
         noise,
     )
     tests = _tests(changes, by_level, own)
-    judged = _verdicts([(test, _interval(test, own)) for test in tests])
     inferred = None if base.bottleneck is None else base.bottleneck.resource
     named = resource_of(inferred, metric)
-    resources = [
-        _resource(resource, [each for each in judged if each[0].resource == resource], own, named)
-        for resource in dict.fromkeys(test.resource for test in tests)
-    ]
-    _choose_bottleneck(resources, named, metric)
-    # Inconclusive shares may be large by chance, so a resource that took most of the pilot's time precedes them.
-    resources.sort(
-        key=lambda resource: (
-            resource.verdict != "bottleneck",
-            planned.pilot.seen(_known(resource.resource)) < MAIN,
-            -(resource.share if resource.share is not None else -1),
-        )
-    )
+    resources = _judged_resources(tests, own, planned.pilot, named)
     untested = [
         _untested(each["resource"], str(each["why"]), each["share"], named)
         for each in planned.untried
@@ -171,6 +154,34 @@ def conclude(planned: Planned, cells: Sequence[Cell], confidence: float = CONFID
     )
     why.text = sentences(why, base, planned.pilot) if planned.changes else [inferred_sentence(why)]
     return why
+
+
+def _confidence_of_each(changes: Sequence[Change], confidence: float) -> float:
+    """Return the confidence of each interval: all changes that free a resource and all slowed resources share it."""
+    family = sum(change.kind != "slower" for change in changes)
+    family += len({change.resource for change in changes if change.kind == "slower"})
+    return 1 - (1 - confidence) / max(family, 1)
+
+
+def _judged_resources(
+    tests: Sequence[_Test], own: _Baseline, pilot: Pilot, named: Resource | None
+) -> list[WhyResource]:
+    """Return the tested resources with their verdicts, the bottleneck first."""
+    judged = _verdicts([(test, _interval(test, own)) for test in tests])
+    resources = [
+        _resource(resource, [each for each in judged if each[0].resource == resource], own, named)
+        for resource in dict.fromkeys(test.resource for test in tests)
+    ]
+    _choose_bottleneck(resources, named, own.metric)
+    # Inconclusive shares may be large by chance, so a resource that took most of the pilot's time precedes them.
+    resources.sort(
+        key=lambda resource: (
+            resource.verdict != "bottleneck",
+            pilot.seen(_known(resource.resource)) < MAIN,
+            -(resource.share if resource.share is not None else -1),
+        )
+    )
+    return resources
 
 
 def settled(why: Why | None) -> bool:
