@@ -224,7 +224,7 @@ class Engine:
         """Return the settings that determine which writes are synced, and when."""
         return ()
 
-    def leaves_behind(self, settings: Settings) -> bool:
+    def acknowledges_unsynced(self, settings: Settings) -> bool:
         """Whether it may acknowledge a transaction before its writes are synced."""
         return False
 
@@ -232,7 +232,7 @@ class Engine:
         """Whether a statement changes which writes are synced, or when."""
         return False
 
-    def in_force(self, name: str, asked: str, actual: str | None) -> bool | None:
+    def is_in_effect(self, name: str, asked: str, actual: str | None) -> bool | None:
         """Whether a setting has the requested value. ``actual``: the value read back, ``None`` if none was.
 
         ``None``: unknown.

@@ -59,13 +59,15 @@ def sync_differently(compiled: Sequence[CompiledCell], provisioners: Provisioner
     The kernel writes unsynced data to the device later, in the slices of all cells. Raises DbdynoError.
     """
     alike = len({_syncing(cell) for cell in compiled}) == 1
-    if alike and not any(_sets_syncing(cell) or _leaves_behind(cell) for cell in compiled):
+    if alike and not any(_sets_syncing(cell) or _acknowledges_unsynced(cell) for cell in compiled):
         return []
     writing = [cell for cell in compiled if any(writing_transactions(cell, provisioners).values())]
     if any(_sets_syncing(cell) for cell in writing) or len({_syncing(cell) for cell in writing}) > 1:
         return list(compiled)
     # Cells that only read are also slowed down when the kernel writes the data of other cells.
-    return list(compiled) if len(writing) < len(compiled) and any(_leaves_behind(cell) for cell in writing) else []
+    return (
+        list(compiled) if len(writing) < len(compiled) and any(_acknowledges_unsynced(cell) for cell in writing) else []
+    )
 
 
 def differing_syncs(compiled: Sequence[CompiledCell], provisioners: Provisioners) -> list[dict[str, Any]]:
@@ -83,9 +85,9 @@ def _syncing(compiled: CompiledCell) -> tuple[tuple[str, str], ...]:
     return engine_of(compiled.cell.system.engine).syncing(compiled.settings)
 
 
-def _leaves_behind(compiled: CompiledCell) -> bool:
+def _acknowledges_unsynced(compiled: CompiledCell) -> bool:
     """Whether a cell reports a commit before it has synced all of its writes."""
-    return engine_of(compiled.cell.system.engine).leaves_behind(compiled.settings)
+    return engine_of(compiled.cell.system.engine).acknowledges_unsynced(compiled.settings)
 
 
 def _sets_syncing(compiled: CompiledCell) -> bool:

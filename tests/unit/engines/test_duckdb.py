@@ -58,13 +58,13 @@ HEAD = 'name = "n"\ntitle = "N"\nrounds = 1\n[load]\nstop = { transactions = 5 }
     ],
 )
 def test_a_setting_is_compared_with_what_was_read_back(asked: str, found: str | None, same: bool) -> None:
-    assert engine_of("duckdb").in_force("some_setting", asked, found) is same
+    assert engine_of("duckdb").is_in_effect("some_setting", asked, found) is same
 
 
 def test_settings_of_files_are_told_from_others() -> None:
     settings = read_settings({"library": "a.so", "threads": 2, "default_block_size": "16384", "x": "default"}, "u")
     assert dict(settings.shown()) == {"library": "a.so", "threads": "2", "default_block_size": "16384"}
-    assert settings.of_files == (("default_block_size", "16384"),)
+    assert settings.file_settings == (("default_block_size", "16384"),)
     with pytest.raises(InputError, match=r"u: a b: not a setting's name"):
         read_settings({"a b": 1}, "u")
 

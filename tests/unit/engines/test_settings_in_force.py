@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from conftest import SMALL, Cli
-from dbdyno.engines.sqlite.settings import _LOAD_PRAGMAS, _TRIAL_PRAGMAS, in_force, read_settings
+from dbdyno.engines.sqlite.settings import _LOAD_PRAGMAS, _TRIAL_PRAGMAS, is_in_effect, read_settings
 from dbdyno.model.events.answers import FactsRead
 from dbdyno.model.plan.worker_plan import PLAN
 from dbdyno.runtime.worker import ask
@@ -64,10 +64,10 @@ def test_a_setting_that_is_asked_for_is_read_back(name: str, tmp_path: Path) -> 
     settings = read_settings({name: ASKED[name]}, "here")
     ((_, value),) = (*settings.load_pragmas, *settings.trial_pragmas)
     usual = read_back(tmp_path / "usual.db", ())
-    assert in_force(name, value, usual[name]) is False, "this is the default"
+    assert is_in_effect(name, value, usual[name]) is False, "this is the default"
     # The end of any transaction turns that one off again, so that no connection has it from its start.
     kept = name != "defer_foreign_keys"
-    assert in_force(name, value, read_back(tmp_path / "asked.db", ((name, value),))[name]) is kept
+    assert is_in_effect(name, value, read_back(tmp_path / "asked.db", ((name, value),))[name]) is kept
 
 
 def test_the_settings_of_a_database_in_utf_16_are_read_as_text(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_the_settings_of_a_database_in_utf_16_are_read_as_text(tmp_path: Path) -
     ],
 )
 def test_what_is_the_same_by_another_word_is_known(name: str, asked: str, found: str | None, same: bool | None) -> None:
-    assert in_force(name, asked, found) is same
+    assert is_in_effect(name, asked, found) is same
 
 
 def test_a_setting_that_is_not_in_force_is_told(cli: Cli) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from dbdyno.base.errors import InputError
-from dbdyno.engines.http.settings import HttpSettings, in_force, read_settings
+from dbdyno.engines.http.settings import HttpSettings, is_in_effect, read_settings
 from dbdyno.engines.url import parse_url
 from dbdyno.experiment.compile import compile_cell
 from dbdyno.experiment.compile.describe import describe
@@ -174,10 +174,10 @@ def test_options_are_read() -> None:
         given={"keepalive": "off", "version": "1.1", "timeout": "0.5", "verify": "off"},
     )  # fmt: skip
     assert read_settings({"version": 2}, "u").version == "2"
-    assert in_force("keepalive", "off", "off")
-    assert not in_force("version", "2", "1.1")
-    assert in_force("timeout", "0.50", "0.5")
-    assert in_force("verify", "off", None) is None
+    assert is_in_effect("keepalive", "off", "off")
+    assert not is_in_effect("version", "2", "1.1")
+    assert is_in_effect("timeout", "0.50", "0.5")
+    assert is_in_effect("verify", "off", None) is None
 
 
 @pytest.mark.parametrize(

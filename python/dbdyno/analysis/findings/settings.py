@@ -32,7 +32,7 @@ def setting_not_in_force(material: Material) -> Iterator[Finding]:
         engine, settings = known_engine(text(part(own, "system"), "engine") or ""), cell.system.settings
         for name, asked in part(own, "asked").items():
             read = settings.get(name)
-            if settings and engine.in_force(name, str(asked), None if read is None else str(read)) is False:
+            if settings and engine.is_in_effect(name, str(asked), None if read is None else str(read)) is False:
                 key = (cell.system.name, name, str(asked), _NOTHING if read is None else str(read))
                 found.setdefault(key, []).append(cell.id)
     for (system, name, asked, read), ids in found.items():

@@ -75,11 +75,11 @@ class Duckdb(Engine):
         problem = f"only one process can open a DuckDB file for writing, but {processes} would"
         return problem, "use clients that are threads, or `access_mode=read_only` if they only read"
 
-    def in_force(self, name: str, asked: str, found: str | None) -> bool | None:
+    def is_in_effect(self, name: str, asked: str, found: str | None) -> bool | None:
         """Compare a setting with the value read back, which DuckDB formats differently."""
-        from dbdyno.engines.duckdb.settings import in_force
+        from dbdyno.engines.duckdb.settings import is_in_effect
 
-        return in_force(name, asked, found)
+        return is_in_effect(name, asked, found)
 
     def at_checkout(self, settings: Settings, path_in_checkout: Callable[[str | None], str | None]) -> Settings:
         """Return the settings with the library of a checkout."""

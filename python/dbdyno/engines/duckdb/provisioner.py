@@ -29,9 +29,9 @@ class DuckdbProvisioner(FileProvisioner):
 
     def check(self, compiled: CompiledCell) -> None:
         """Also check the settings, and that none of them would change a named file's format. Raises DbdynoError."""
-        of_files = _settings(compiled).of_files
-        if compiled.cell.system.database is not None and of_files:
-            name = of_files[0][0]
+        file_settings = _settings(compiled).file_settings
+        if compiled.cell.system.database is not None and file_settings:
+            name = file_settings[0][0]
             problem = f"`{name}` only applies to new files, but this file exists"
             raise InputError(compiled.cell.system.name, problem, "leave it out, or create a file with this setting")
         super().check(compiled)
@@ -44,7 +44,7 @@ class DuckdbProvisioner(FileProvisioner):
             return
         library = self._library(compiled).path
         path = self._directory / "settings.db"
-        self._inspect(_target(str(path), library) | {"settings": _listed(settings.of_files)})
+        self._inspect(_target(str(path), library) | {"settings": _listed(settings.file_settings)})
         try:
             self._inspect(_target(str(path), library) | {"settings": _listed(settings.options)})
         except SystemFailed as error:
@@ -67,7 +67,7 @@ class DuckdbProvisioner(FileProvisioner):
 
     def load_target(self, compiled: CompiledCell, path: str, library: str | None) -> Target:
         """Return the target for loading a file."""
-        return _target(path, library) | {"settings": _listed(_settings(compiled).of_files)}
+        return _target(path, library) | {"settings": _listed(_settings(compiled).file_settings)}
 
     def trial_target(self, compiled: CompiledCell, path: str, library: str | None) -> Target:
         """Return the target of a trial."""

@@ -29,7 +29,7 @@ class DuckdbSettings(Settings):
     options: tuple[tuple[str, str], ...] = ()
 
     @property
-    def of_files(self) -> tuple[tuple[str, str], ...]:
+    def file_settings(self) -> tuple[tuple[str, str], ...]:
         """The settings that determine the format of a new file."""
         return tuple((name, value) for name, value in self.options if name in _OF_FILES)
 
@@ -62,7 +62,7 @@ def read_settings(settings: Mapping[str, Scalar], place: str) -> DuckdbSettings:
     return DuckdbSettings(library=library, options=tuple(values.items()))
 
 
-def in_force(name: str, asked: str, found: str | None) -> bool | None:
+def is_in_effect(name: str, asked: str, found: str | None) -> bool | None:
     """Whether a setting has the requested value; ``found``: the value read back, ``None`` if it has none.
 
     ``None``: it is not a setting of the database.

@@ -115,7 +115,7 @@ class FileProvisioner(ABC):
             raise InputError(name, problem, f"use `{_engine(compiled)}:`, or an experiment without tables")
         self._judge(compiled)
         library = self._library(compiled)
-        if named is not None and compiled.settings.of_files:
+        if named is not None and compiled.settings.file_settings:
             self._check_kept(NamedFile(Path(named), self.side_files), compiled, library)
 
     def _judge(self, compiled: CompiledCell) -> None:
@@ -246,7 +246,7 @@ class FileProvisioner(ABC):
 
     def _named(self, file: NamedFile, compiled: CompiledCell, library: Library) -> Template:
         """Return the template for trials on a named file: the file itself, or one complete copy of it."""
-        key = (file.path, library.path, compiled.settings.of_files, compiled.added)
+        key = (file.path, library.path, compiled.settings.file_settings, compiled.added)
         if key in self._wholes:
             return Template(self._wholes[key], 0.0)
         seen = self._seen.setdefault(file.path, file.state())
@@ -254,7 +254,7 @@ class FileProvisioner(ABC):
             raise SystemFailed(
                 f"{file.path}: the file changed during the run, but all trials must start from the same state"
             )
-        if not file.left() and not compiled.settings.of_files and not compiled.added:
+        if not file.left() and not compiled.settings.file_settings and not compiled.added:
             return Template(file.path, 0.0)
         start = time.monotonic()
         whole = self._directory / f"named-{len(self._wholes) + 1}.db"

@@ -65,11 +65,11 @@ class Http(Engine):
 
         read_settings({name: value}, "")
 
-    def in_force(self, name: str, asked: str, actual: str | None) -> bool | None:
+    def is_in_effect(self, name: str, asked: str, actual: str | None) -> bool | None:
         """Compare a connection option with the value read back; ``None`` for certificate options."""
-        from dbdyno.engines.http.settings import in_force
+        from dbdyno.engines.http.settings import is_in_effect
 
-        return in_force(name, asked, actual)
+        return is_in_effect(name, asked, actual)
 
     def provisioner(self, system: "SystemSpec", context: "ProvisioningContext") -> "Provisioner":
         """Return the provisioner that checks the service. Raises InputError if the URL has no host."""

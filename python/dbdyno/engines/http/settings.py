@@ -91,7 +91,7 @@ def _file(text: str, wrong: _Wrong) -> str:
     return str(path)
 
 
-def in_force(name: str, asked: str, actual: str | None) -> bool | None:
+def is_in_effect(name: str, asked: str, actual: str | None) -> bool | None:
     """Whether an option has the requested value; ``actual``: the value read back. ``None``: unknown."""
     if actual is None:
         return None

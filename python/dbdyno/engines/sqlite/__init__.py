@@ -114,9 +114,9 @@ class Sqlite(Engine):
         """Return the PRAGMAs that determine syncing."""
         return _own(settings).syncing
 
-    def leaves_behind(self, settings: Settings) -> bool:
+    def acknowledges_unsynced(self, settings: Settings) -> bool:
         """Whether ``synchronous`` allows commits before their writes are synced."""
-        return _own(settings).leaves_behind
+        return _own(settings).acknowledges_unsynced
 
     def sets_syncing(self, statement: str) -> bool:
         """Whether the statement is a PRAGMA that determines syncing."""
@@ -124,11 +124,11 @@ class Sqlite(Engine):
 
         return sets_syncing(statement)
 
-    def in_force(self, name: str, asked: str, actual: str | None) -> bool | None:
+    def is_in_effect(self, name: str, asked: str, actual: str | None) -> bool | None:
         """Compare a PRAGMA with the value read back; ``None`` for other settings."""
-        from dbdyno.engines.sqlite.settings import in_force
+        from dbdyno.engines.sqlite.settings import is_in_effect
 
-        return in_force(name, asked, actual)
+        return is_in_effect(name, asked, actual)
 
     def applying(self, settings: Mapping[str, str]) -> Iterator[str]:
         """Yield PRAGMAs; for other settings, a description of where to set them."""

@@ -115,7 +115,7 @@ class SqliteSettings(Settings):
     trial_pragmas: tuple[tuple[str, str], ...] = ()
 
     @property
-    def of_files(self) -> tuple[tuple[str, str], ...]:
+    def file_settings(self) -> tuple[tuple[str, str], ...]:
         """The PRAGMAs that determine the bytes of the file."""
         return self.load_pragmas
 
@@ -136,7 +136,7 @@ class SqliteSettings(Settings):
         return tuple(sorted((name, value) for name, value in self.trial_pragmas if name in _DECIDE_SYNCS))
 
     @property
-    def leaves_behind(self) -> bool:
+    def acknowledges_unsynced(self) -> bool:
         """Whether a transaction may be acknowledged before all its writes are synced."""
         return dict(self.syncing).get("synchronous", "full").lower() not in ("full", "extra", "2", "3")
 
@@ -182,7 +182,7 @@ _WORDS = {
 _MINIMUM = {"journal_size_limit": -1, "wal_autocheckpoint": 0}
 
 
-def in_force(name: str, asked: str, actual: str | None) -> bool | None:
+def is_in_effect(name: str, asked: str, actual: str | None) -> bool | None:
     """Whether a PRAGMA has the requested value; ``actual``: the value read back, ``None`` if SQLite doesn't know it.
 
     ``None``: the setting is not a PRAGMA and can't be read back.

@@ -51,9 +51,9 @@ class WebSettings(Settings):
     processors: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     @property
-    def of_files(self) -> Any:
+    def file_settings(self) -> Any:
         """The settings of the database's files."""
-        return self.inner.of_files
+        return self.inner.file_settings
 
     @property
     def system(self) -> SystemSpec:

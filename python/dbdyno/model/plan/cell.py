@@ -143,7 +143,7 @@ class CompiledCell:
             "engine": self.cell.system.engine,
             "library": identity,
             "seed": self.definition.data_seed,
-            "pragmas": self.settings.of_files,
+            "pragmas": self.settings.file_settings,
             "before": self.before,
             "tables": as_json(tables),
             "after": [*self.after, *self.added],

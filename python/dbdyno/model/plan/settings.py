@@ -15,7 +15,7 @@ class Settings:
     """Validated settings of a system. Engines with settings have a subclass."""
 
     @property
-    def of_files(self) -> Any:
+    def file_settings(self) -> Any:
         """The settings that affect the stored bytes of loaded data."""
         return ()
 
