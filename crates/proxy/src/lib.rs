@@ -14,9 +14,10 @@ mod session;
 mod stream;
 
 use connect::{LoginError, Server};
+use dbdyno_reports::Texts;
 use mysql::Mysql;
 use postgresql::Postgresql;
-use queue::{Queue, Texts};
+use queue::Queue;
 use reporter::Reporter;
 use serde::Deserialize;
 use session::Session;

@@ -1,6 +1,7 @@
 //! A connection's access to the queue, to shared statements, and to the time.
 
-use crate::queue::{Execution, Queue, Shared, Texts};
+use crate::queue::Queue;
+use dbdyno_reports::{Execution, Shared, Texts};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -39,7 +40,7 @@ impl Reporter {
 
     /// Shares a text with other connections.
     pub fn share(&self, text: &[u8]) -> Arc<Shared> {
-        self.texts.borrow_mut().share(text)
+        self.texts.borrow_mut().share(text, Vec::new)
     }
 
     /// Reports an execution.

@@ -4,9 +4,9 @@ pub mod login;
 mod values;
 
 use crate::frames::{Frames, Framing, Garbled, Message, Receiver};
-use crate::queue::{Execution, Parameter, Shared, Text};
 use crate::reporter::{LONGEST, MOST_REQUESTS, Reporter};
 use crate::session::Protocol;
+use dbdyno_reports::{Execution, Parameter, Shared, Text};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
@@ -486,7 +486,7 @@ impl State {
             end: self.now,
             rows: Some(statement.rows),
             error,
-            bytes: self.bytes,
+            bytes: Some(self.bytes),
             parameters: statement.parameters.take(),
             open,
         };

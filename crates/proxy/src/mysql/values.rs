@@ -1,6 +1,6 @@
 //! Bound parameters in MySQL's binary format.
 
-use crate::queue::Parameter;
+use dbdyno_reports::Parameter;
 
 /// A parameter's type, and whether it is unsigned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,9 +4,9 @@ pub mod login;
 mod values;
 
 use crate::frames::{Frames, Framing, Garbled, Message, Receiver};
-use crate::queue::{Execution, Parameter, Text};
 use crate::reporter::{LONGEST, MOST_REQUESTS, Reporter};
 use crate::session::Protocol;
+use dbdyno_reports::{Execution, Parameter, Text};
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
@@ -477,7 +477,7 @@ impl State {
             end: fetched.end,
             rows: Some(fetched.rows),
             error: None,
-            bytes: fetched.bytes,
+            bytes: Some(fetched.bytes),
             parameters: portal.parameters.take(),
             open: None,
         });
@@ -498,7 +498,7 @@ impl State {
             end: self.now,
             rows: Some(rows),
             error,
-            bytes: bytes + self.bytes,
+            bytes: Some(bytes + self.bytes),
             parameters,
             open: None,
         };

@@ -1,5 +1,6 @@
 use super::*;
-use crate::queue::{Queue, Texts};
+use crate::queue::Queue;
+use dbdyno_reports::Texts;
 use proptest::prelude::*;
 use std::sync::Arc;
 

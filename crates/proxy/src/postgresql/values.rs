@@ -1,6 +1,6 @@
 //! Bound parameters, as text or in the binary format of their type.
 
-use crate::queue::Parameter;
+use dbdyno_reports::Parameter;
 
 /// Days and microseconds are counted from 2000-01-01: the days since 1970-01-01.
 const EPOCH_DAYS: i64 = 10_957;
