@@ -60,7 +60,7 @@ first:
 install: $(VENV)/.installed
 
 worker:
-	cargo build --quiet --release --locked --package dbdyno-worker --package dbdyno-preload $(WORKER_FEATURES)
+	cargo build --quiet --release --locked --package dbdyno-worker --package dbdyno-preload --package dbdyno-sqlite-observer $(WORKER_FEATURES)
 
 $(VENV)/.python: requirements.lock
 	$(PYTHON) -m venv $(VENV)

@@ -123,7 +123,7 @@ def test_no_personal_data_is_left(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("capture", "-o", "x.trace"), "capture: give one source to record from; give `--listen ADDRESS --to URL`"),
+        (("capture", "-o", "x.trace"), "capture: give one source to record from; give `-- PROGRAM`, `--listen"),
         (("capture", "-o", "x.trace", "--listen", "0"), "--listen: a proxy needs a server; name it with `--to URL`"),
         (("capture", "-o", "x.trace", "--to", "mysql:", "--from-log", "x"), "--to: it applies to a proxy only"),
         (("capture", "-o", "x.trace", "--from-log", "no.csv"), "no.csv: cannot read the log: no such file"),

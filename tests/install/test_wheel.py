@@ -20,7 +20,9 @@ BARE = {**os.environ, "PATH": "/usr/bin:/bin"}
 def test_a_wheel_is_installed_without_rust_and_works(tmp_path: Path) -> None:
     (wheel,) = WHEELS
     assert "-abi3-" in wheel.name, "a wheel is for every Python from 3.11 on"
-    assert "dbdyno/lib/preload.abi3.so" in zipfile.ZipFile(wheel).namelist(), "what servers preload"
+    names = zipfile.ZipFile(wheel).namelist()
+    assert "dbdyno/lib/preload.abi3.so" in names, "what servers preload"
+    assert "dbdyno/lib/sqlite_observer.abi3.so" in names, "what programs preload"
     venv.create(tmp_path / "empty")
     python = tmp_path / "empty" / "bin" / "python"
     # Compiling all that is installed takes longer than installing it, and a pip of its own takes as long.

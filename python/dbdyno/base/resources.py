@@ -1,5 +1,6 @@
 """Files that are shipped inside the package, such as the built-in experiments."""
 
+import os
 from importlib import resources
 from pathlib import Path
 
@@ -9,6 +10,14 @@ EXPERIMENT_SUFFIX = ".toml"
 def package_path(*parts: str) -> Path:
     """Return the path of a file or directory that is shipped inside the package."""
     return Path(str(resources.files("dbdyno").joinpath(*parts)))
+
+
+def library_path(name: str) -> Path | None:
+    """Find a library that other programs preload: ``DBDYNO_NAME``, or in this package; ``None``: it isn't installed."""
+    named = os.environ.get(f"DBDYNO_{name.upper()}")
+    if named:
+        return Path(named) if Path(named).is_file() else None
+    return next(iter(sorted(package_path("lib").glob(f"{name}.*so"))), None)
 
 
 def template_names() -> list[str]:

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dbdyno.base.console import Console
-from dbdyno.base.errors import InputError
+from dbdyno.base.errors import InputError, SystemFailed
 from dbdyno.base.numbers import figure, percent, whole
 from dbdyno.base.text import shortened
 from dbdyno.engines import engine_of
@@ -44,6 +45,7 @@ class CaptureOptions:
     to: str | None = None
     certificate: str | None = None
     key: str | None = None
+    program: Sequence[str] = ()
 
 
 def capture_trace(options: CaptureOptions) -> None:
@@ -51,13 +53,17 @@ def capture_trace(options: CaptureOptions) -> None:
     from dbdyno.trace.capture import LogOptions, record_logs, record_totals
     from dbdyno.trace.parquet import arrow
 
-    if [bool(options.logs), options.statistics is not None, options.listen is not None].count(True) != 1:
-        hint = "give `--listen ADDRESS --to URL`, `--from-log FILE`, or `--from-statistics URL`"
+    sources = (options.logs, options.statistics is not None, options.listen is not None, options.program)
+    if sum(map(bool, sources)) != 1:
+        hint = "give `-- PROGRAM`, `--listen ADDRESS --to URL`, `--from-log FILE`, or `--from-statistics URL`"
         raise InputError("capture", "give one source to record from", hint)
     _check_proxy_options(options)
     arrow()
     check_writable(options.output, "--output")
     output = Path(options.output)
+    if options.program:
+        _record_program(options, output)
+        return
     if options.listen is not None:
         header = _record_proxy(options.listen, options, output)
     elif options.statistics is None:
@@ -71,12 +77,40 @@ def capture_trace(options: CaptureOptions) -> None:
         if options.keep:
             raise InputError("--values", "statistics contain no values", "leave it out")
         header = record_totals(*_totals(options.statistics), output, options.statistics)
-    console = Console()
+    _print_recorded(output, header, Console())
+
+
+def _print_recorded(output: Path, header: Header, console: Console) -> None:
     console.print(f"{output}: {_contents(header)}", soft_wrap=True)
     _print_dropped(header, console)
     if header.ordered and header.values == "hashed":
         note = f"Values are recorded as keyed hashes. {key_path(output)} has the key: don't share it with the trace."
         console.print(note, soft_wrap=True)
+
+
+def _record_program(options: CaptureOptions, output: Path) -> None:
+    from dbdyno.trace.program import record_program
+    from dbdyno.trace.reports import Observer
+
+    _check_log_options(options)
+    # The program writes to standard output.
+    console = Console(stderr=True)
+    # As with a proxy, dbdyno leaves the CPUs to the program.
+    observer = Observer(lambda: os.nice(_NICE), partial(_print_problem, console))
+    header, code = record_program(options.program, output, observer, keep=options.keep)
+    name, end = options.program[0], f"was ended by signal {-code}" if code < 0 else f"ended with code {code}"
+    if header is None:
+        if code != 0:
+            raise SystemFailed(f"{name}: no statement was recorded, and the program {end}")
+        hint = "it may contain SQLite itself; dbdyno observes SQLite only as a shared library"
+        raise InputError(name, "no statement was recorded", hint)
+    _print_recorded(output, header, console)
+    if code != 0:
+        raise SystemFailed(f"{name} {end}")
+
+
+def _print_problem(console: Console, text: str) -> None:
+    console.print(f"! {text}", soft_wrap=True)
 
 
 def _check_log_options(options: CaptureOptions) -> None:
@@ -102,7 +136,8 @@ def _check_proxy_options(options: CaptureOptions) -> None:
 
 def _record_proxy(listen: str, options: CaptureOptions, output: Path) -> Header:
     from dbdyno.runtime.workspace.interruption import Interruption
-    from dbdyno.trace.proxy import Observer, ProxyOptions, record_proxy
+    from dbdyno.trace.proxy import ProxyOptions, record_proxy
+    from dbdyno.trace.reports import Observer
 
     console = Console()
     system = parse_url(options.to or "")
@@ -117,7 +152,7 @@ def _record_proxy(listen: str, options: CaptureOptions, output: Path) -> Header:
         os.nice(_NICE)
 
     def problem(text: str) -> None:
-        console.print(f"! {text}", soft_wrap=True)
+        _print_problem(console, text)
         sys.stdout.flush()
 
     with Interruption().handle_signals() as interrupted:
@@ -127,7 +162,7 @@ def _record_proxy(listen: str, options: CaptureOptions, output: Path) -> Header:
 def convert_journal(file: str, output: str) -> None:
     """Write a journal as a trace in Parquet, and print what it contains. Raises InputError, ExtraMissing."""
     from dbdyno.trace.parquet import arrow
-    from dbdyno.trace.proxy import convert
+    from dbdyno.trace.reports import convert
 
     arrow()
     check_writable(output, "--output")
@@ -136,7 +171,6 @@ def convert_journal(file: str, output: str) -> None:
 
 def _totals(url: str) -> tuple[str, str]:
     """Return the engine of a server, and its statistics of statements. Raises InputError."""
-    from dbdyno.base.errors import SystemFailed
     from dbdyno.run.questions import questions
 
     system = parse_url(url)

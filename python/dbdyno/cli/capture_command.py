@@ -39,6 +39,10 @@ def convert_trace(file: TraceArgument, output: Annotated[str, _OUTPUT]) -> None:
 
 def capture(
     output: Annotated[str, _OUTPUT],
+    program: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="-- PROGRAM", help="Run this program, and record what it sends to SQLite"),
+    ] = None,
     listen: Annotated[
         str | None,
         typer.Option("--listen", metavar="ADDRESS", help="Record as a proxy with this address and port"),
@@ -71,7 +75,7 @@ def capture(
         str | None, typer.Option("--tls-key", metavar="FILE", help="The key of the proxy's certificate (PEM)")
     ] = None,
 ) -> None:
-    """Record an application's statements as a trace: as a proxy, from a server's log, or from its statistics."""
+    """Record an application's statements as a trace: run a program, be a proxy, or read logs or statistics."""
     from dbdyno.cli.capture import CaptureOptions, capture_trace
 
     capture_trace(
@@ -86,6 +90,7 @@ def capture(
             to=to,
             certificate=tls_certificate,
             key=tls_key,
+            program=program or [],
         )
     )
 

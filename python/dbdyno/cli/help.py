@@ -52,8 +52,8 @@ EXAMPLES: Mapping[str, tuple[str, str]] = {
     ),
     "baseline": ("baseline release last", "baseline"),
     "capture": (
+        "capture -o day.trace -- python3 app.py",
         "capture --listen 127.0.0.1:6543 --to postgresql://host/ -o day.trace",
-        "capture --from-log postgresql.csv -o day.trace",
     ),
     "distil": (
         "distil day.trace -o my.sql --system postgresql://me@host/shop",

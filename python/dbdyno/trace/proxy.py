@@ -1,7 +1,7 @@
 """Record the statements that pass a proxy: start it, and write what it reports as a journal.
 
-The proxy is a program of its own (``crates/proxy``). It reports statements with their values through a pipe, so that
-only fingerprints and hashes get to the disk. If this process can't keep up, the proxy drops statements and counts them.
+The proxy is a program of its own (``crates/proxy``), which reports statements through a pipe. If this process can't
+keep up, the proxy drops statements and counts them.
 """
 
 from __future__ import annotations
@@ -12,32 +12,24 @@ import json
 import os
 import select
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dbdyno.base.errors import InputError, SystemFailed, reason
+from dbdyno.base.errors import InputError, SystemFailed
 from dbdyno.engines import engine_of
 from dbdyno.engines.server.engine import ServerEngine
 from dbdyno.model.plan.system import SystemSpec
 from dbdyno.runtime.worker import worker_path
 from dbdyno.runtime.workspace.interruption import Interruption
-from dbdyno.trace.bound_values import UNKNOWN_PARAMETER
 from dbdyno.trace.header import Header
-from dbdyno.trace.journal import read_journal
 from dbdyno.trace.journal_writer import JournalWriter
-from dbdyno.trace.parquet import TraceWriter
-from dbdyno.trace.recorded import Recorded
+from dbdyno.trace.reports import INTERVAL_S, QUEUE_BYTES, Observer, ReportRecorder, recording
 
 SOURCE = "a proxy"
 
-_INTERVAL_S = 0.25
-# Statements of one member of the journal.
-_MEMBER = 20_000
 _READ = _PIPE = 1 << 20
-_QUEUE_BYTES = 64 << 20
 
 
 @dataclass(frozen=True)
@@ -51,15 +43,7 @@ class ProxyOptions:
     keep: bool = False
     certificate: str | None = None
     key: str | None = None
-    queue_bytes: int = _QUEUE_BYTES
-
-
-@dataclass
-class Observer:
-    """What a recording tells its caller. ``listening``: called with the address; ``problem``: with a problem."""
-
-    listening: Callable[[str], None]
-    problem: Callable[[str], None]
+    queue_bytes: int = QUEUE_BYTES
 
 
 class Proxy:
@@ -96,7 +80,7 @@ class Proxy:
         rest = b""
         failure = ""
         while True:
-            if not select.select([self._pipe], [], [], _INTERVAL_S)[0]:
+            if not select.select([self._pipe], [], [], INTERVAL_S)[0]:
                 yield None
                 continue
             data = os.read(self._pipe, _READ)
@@ -129,123 +113,31 @@ class Proxy:
         self._process.wait()
 
 
-class ProxyRecorder:
-    """Writes what a proxy reports to a journal, at least once per second."""
-
-    def __init__(self, writer: JournalWriter, observer: Observer) -> None:
-        self._writer = writer
-        self._observer = observer
-        self._process = str(os.getpid())
-        self._texts: dict[int, str] = {}
-        self._batch: list[Recorded] = []
-        self.dropped = 0
-        """Statements that were dropped since the last write."""
-        self._written = time.monotonic()
-        self._write_failed = False
-
-    def take(self, report: list[Any] | None) -> None:
-        """Take a report of the proxy; ``None``: it has nothing to report."""
-        match report:
-            case [str(kind), *rest]:
-                self._note(kind, rest)
-            case [session, text, start_ns, duration_ns, rows, error, size, parameters, is_open]:
-                known = self._texts.get(text) if isinstance(text, int) else text
-                values = None if parameters is None else [_parameter(each) for each in parameters]
-                made = Recorded(session, known, values, start_ns, duration_ns, rows, error, size, is_open)
-                self._batch.append(made)
-        if len(self._batch) >= _MEMBER or time.monotonic() - self._written >= _INTERVAL_S:
-            self.flush()
-
-    def _note(self, kind: str, rest: list[Any]) -> None:
-        match kind, rest:
-            case "text", [number, text]:
-                self._texts[number] = text
-            case "forget", []:
-                self._texts.clear()
-            case "dropped", [count]:
-                self.dropped += count
-            case "listening", [address]:
-                self._observer.listening(address)
-            case "problem", [problem]:
-                self._observer.problem(problem)
-
-    def flush(self) -> None:
-        """Write what waits. If that fails, it is dropped and counted."""
-        self._written = time.monotonic()
-        if not self._batch and not self.dropped:
-            return
-        self._batch.sort(key=lambda each: each.start_ns)
-        batch, self._batch = self._batch, []
-        dropped, self.dropped = self.dropped, 0
-        try:
-            self._writer.write(batch, dropped, self._process)
-        except OSError as error:
-            if not self._write_failed:
-                self._observer.problem(f"statements can't be written, and are dropped: {reason(error)}")
-            self._write_failed = True
-            self.dropped += dropped + len(batch)
-        else:
-            self._write_failed = False
-
-
-def journal_of(output: Path) -> Path:
-    """Return the journal of a recording, which becomes the trace ``output`` when it ends."""
-    return output.with_name(f"{output.name}.journal")
-
-
 def record_proxy(
-    system: SystemSpec, output: Path, options: ProxyOptions, interrupted: Interruption, observer: Observer
+    system: SystemSpec, output: Path, options: ProxyOptions, interrupted: Interruption, observer: Observer[[str]]
 ) -> Header:
     """Run a proxy until ``interrupted`` receives a signal, and write the trace ``output``.
 
+    ``observer.started`` is called with the address.
+
     Raises InputError, and SystemFailed if the proxy failed. Then the trace has what was recorded until then.
     """
-    journal = journal_of(output)
-    _create(journal)
-    recorder = None
-    try:
-        writer = JournalWriter(journal, system.engine, keep=options.keep, source=SOURCE, trace=output)
-        recorder = ProxyRecorder(writer, observer)
+    with recording(output) as made:
+        writer = JournalWriter(made.journal, system.engine, keep=options.keep, source=SOURCE, trace=output)
+        recorder = made.add(ReportRecorder(writer, str(os.getpid()), observer.problem))
         proxy = Proxy(system, options)
         try:
             with interrupted.forward_to(proxy):
                 for report in proxy.reports():
-                    recorder.take(report)
+                    if report is not None and report[0] == "listening":
+                        observer.started(report[1])
+                    else:
+                        recorder.take(report)
         finally:
             proxy.kill()
-            recorder.flush()
-    finally:
-        made = None
-        if journal.stat().st_size:
-            made = convert(journal, output, recorder.dropped if recorder is not None else 0)
-        journal.unlink()
-    if made is None:
+    if made.header is None:
         raise InputError(options.listen, "no statement was recorded", "let the application connect to this address")
-    return made
-
-
-def _create(journal: Path) -> None:
-    try:
-        os.close(os.open(journal, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-    except FileExistsError:
-        hint = "convert it with `dbdyno trace convert`, or remove it"
-        raise InputError(str(journal), "a recording that has not ended, or was killed", hint) from None
-    except OSError as error:
-        hint = "give a file in an existing, writable directory"
-        raise InputError(str(journal), reason(error), hint) from error
-
-
-def convert(journal: Path, output: Path, dropped: int = 0) -> Header:
-    """Write a journal as a trace in Parquet, in bounded memory. Raises InputError, ExtraMissing.
-
-    ``dropped``: dropped statements that the journal doesn't know.
-    """
-    header, texts, batches = read_journal(journal)
-    header.dropped += dropped
-    with TraceWriter(output, header) as writer:
-        for batch in batches:
-            writer.add_batch(batch, texts)
-    return header
+    return made.header
 
 
 def _task(system: SystemSpec, options: ProxyOptions) -> dict[str, Any]:
@@ -271,10 +163,3 @@ def _task(system: SystemSpec, options: ProxyOptions) -> dict[str, Any]:
         "key": options.key,
         "queue_bytes": options.queue_bytes,
     }
-
-
-def _parameter(value: Any) -> Any:
-    """Return the value of a parameter as the proxy reported it."""
-    if not isinstance(value, dict):
-        return value
-    return bytes.fromhex(value["hex"]) if "hex" in value else UNKNOWN_PARAMETER

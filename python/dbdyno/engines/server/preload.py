@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dbdyno.base.errors import SystemFailed, reason
-from dbdyno.base.resources import package_path
+from dbdyno.base.resources import library_path
 from dbdyno.engines.server.account import Account, allow_traversal
 from dbdyno.model.plan.tasks import TrialTask
 
@@ -18,11 +18,8 @@ _SIZE = 4096
 
 
 def preload_library() -> Path | None:
-    """Find the library: ``DBDYNO_PRELOAD``, or next to this package; ``None``: it isn't installed."""
-    named = os.environ.get("DBDYNO_PRELOAD")
-    if named:
-        return Path(named) if Path(named).is_file() else None
-    return next(iter(sorted(package_path("lib").glob("preload*.so"))), None)
+    """Find the library; ``None``: it isn't installed."""
+    return library_path("preload")
 
 
 def preloads(task: TrialTask) -> bool:

@@ -1,0 +1,180 @@
+"""Write what an observer of statements reports, such as a proxy, as a journal that becomes a trace.
+
+An observer is another process or a library in one (``crates/reports`` has its lines). It reports statements with their
+values through a pipe or socket, so that only fingerprints and hashes get to the disk.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Generic, ParamSpec
+
+from dbdyno.base.errors import InputError, reason
+from dbdyno.trace.bound_values import UNKNOWN_PARAMETER
+from dbdyno.trace.header import Header
+from dbdyno.trace.journal import read_journal
+from dbdyno.trace.journal_writer import JournalWriter
+from dbdyno.trace.parquet import TraceWriter
+from dbdyno.trace.recorded import Recorded
+
+INTERVAL_S = 0.25
+"""Reports are written this often."""
+
+QUEUE_BYTES = 64 << 20
+"""Memory for reports that wait to be written."""
+
+# Statements of one member of the journal.
+_MEMBER = 20_000
+
+
+_Told = ParamSpec("_Told")
+
+
+@dataclass
+class Observer(Generic[_Told]):
+    """Whom a recording tells that it has started, and about problems."""
+
+    started: Callable[_Told, object]
+    problem: Callable[[str], None]
+
+
+class ReportRecorder:
+    """Writes the reports of one observer to a journal, at least once per second.
+
+    ``process``: its name in the journal, where sessions are numbered within a process. ``problem``: called with a
+    problem that the user should see.
+    """
+
+    def __init__(self, writer: JournalWriter, process: str, problem: Callable[[str], None]) -> None:
+        self._writer = writer
+        self._process = process
+        self._problem = problem
+        self._statements: dict[int, tuple[str, Sequence[str]]] = {}
+        self._batch: list[Recorded] = []
+        self.dropped = 0
+        """Statements that were dropped since the last write."""
+        self._written = time.monotonic()
+        self._write_failed = False
+
+    def take(self, report: list[Any] | None) -> None:
+        """Take a report; ``None``: the observer has nothing to report."""
+        match report:
+            case [str(kind), *rest]:
+                self._note(kind, rest)
+            case [session, text, start_ns, duration_ns, rows, error, size, parameters, is_open]:
+                known, names = self._statements.get(text, (None, ())) if isinstance(text, int) else (text, ())
+                values = None if parameters is None else [_parameter(each) for each in parameters]
+                bound = dict(zip(names, values, strict=False)) if names and values is not None else values
+                made = Recorded(session, known, bound, start_ns, duration_ns, rows, error, size, is_open)
+                self._batch.append(made)
+        if len(self._batch) >= _MEMBER or time.monotonic() - self._written >= INTERVAL_S:
+            self.flush()
+
+    def _note(self, kind: str, rest: list[Any]) -> None:
+        match kind, rest:
+            case "text", [number, text, *names]:
+                self._statements[number] = (text, names[0] if names else ())
+            case "forget", []:
+                self._statements.clear()
+            case "dropped", [count]:
+                self.dropped += count
+            case "problem", [problem]:
+                self._problem(problem)
+
+    def flush(self) -> None:
+        """Write what waits. If that fails, it is dropped and counted."""
+        self._written = time.monotonic()
+        if not self._batch and not self.dropped:
+            return
+        self._batch.sort(key=lambda each: each.start_ns)
+        batch, self._batch = self._batch, []
+        dropped, self.dropped = self.dropped, 0
+        try:
+            self._writer.write(batch, dropped, self._process)
+        except OSError as error:
+            if not self._write_failed:
+                self._problem(f"statements can't be written, and are dropped: {reason(error)}")
+            self._write_failed = True
+            self.dropped += dropped + len(batch)
+        else:
+            self._write_failed = False
+
+
+@dataclass
+class Recording:
+    """A recording in progress. ``recorders``: of the observers that haven't ended; ``dropped``: of those that have.
+
+    ``header``: of the trace, when the recording has ended; ``None`` if it contains no statement.
+    """
+
+    journal: Path
+    recorders: list[ReportRecorder] = field(default_factory=list)
+    dropped: int = 0
+    header: Header | None = None
+
+    def add(self, recorder: ReportRecorder) -> ReportRecorder:
+        """Add the recorder of an observer."""
+        self.recorders.append(recorder)
+        return recorder
+
+    def end(self, recorder: ReportRecorder) -> None:
+        """Write what an observer has reported, which has ended."""
+        recorder.flush()
+        self.dropped += recorder.dropped
+        self.recorders.remove(recorder)
+
+
+@contextmanager
+def recording(output: Path) -> Iterator[Recording]:
+    """Give a journal that becomes the trace ``output`` in the end, also if the recording fails. Raises InputError."""
+    made = Recording(journal_of(output))
+    _create(made.journal)
+    try:
+        yield made
+    finally:
+        for each in list(made.recorders):
+            made.end(each)
+        if made.journal.stat().st_size:
+            made.header = convert(made.journal, output, made.dropped)
+        made.journal.unlink()
+
+
+def journal_of(output: Path) -> Path:
+    """Return the journal of a recording, which becomes the trace ``output`` when it ends."""
+    return output.with_name(f"{output.name}.journal")
+
+
+def _create(journal: Path) -> None:
+    try:
+        os.close(os.open(journal, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    except FileExistsError:
+        hint = "convert it with `dbdyno trace convert`, or remove it"
+        raise InputError(str(journal), "a recording that has not ended, or was killed", hint) from None
+    except OSError as error:
+        hint = "give a file in an existing, writable directory"
+        raise InputError(str(journal), reason(error), hint) from error
+
+
+def convert(journal: Path, output: Path, dropped: int = 0) -> Header:
+    """Write a journal as a trace in Parquet, in bounded memory. Raises InputError, ExtraMissing.
+
+    ``dropped``: dropped statements that the journal doesn't know.
+    """
+    header, texts, batches = read_journal(journal)
+    header.dropped += dropped
+    with TraceWriter(output, header) as writer:
+        for batch in batches:
+            writer.add_batch(batch, texts)
+    return header
+
+
+def _parameter(value: Any) -> Any:
+    """Return the value of a parameter as it was reported."""
+    if not isinstance(value, dict):
+        return value
+    return bytes.fromhex(value["hex"]) if "hex" in value else UNKNOWN_PARAMETER
