@@ -103,6 +103,8 @@ class _Transaction:
         self._engine = engine
         self._uses = Counter(name for member in members for name in member.parameters)
         self._generators: dict[str, Generator] = {}
+        # Parameters whose values are results of a statement.
+        self._results: set[str] = set()
 
     def steps(self) -> list[Step]:
         """Return the steps: values that several places share, and the statements between `begin` and `commit`.
@@ -113,7 +115,9 @@ class _Transaction:
         members, block = self._members, self._members[0].block
         for member in members:
             for name in member.parameters:
-                self._read(member, name)
+                if name not in self._results:
+                    self._read(member, name)
+            self._add_results(member)
         sets = [{"set": name, "value": made} for name, made in self._generators.items() if self._uses[name] > 1]
         if block is None or any(member.controls for member in members):
             made = [step for member in members for step in (*self._pauses(member.before), self._step(member))]
@@ -138,12 +142,29 @@ class _Transaction:
             problem = f":{name} has other values than above in the same transaction, which draws it once"
             raise InputError(where, problem, "give one of the two parameters another name")
 
+    def _add_results(self, query: Query) -> None:
+        """Take the results of a statement for later ones. Raises InputError."""
+        where = f"{self._location}, line {query.line}: {query.name}"
+        twice = next((name for name in query.into if name in self._results or name in self._generators), None)
+        if twice is not None:
+            problem = f":{twice} has a value before `-- into:` gives it the result of this statement"
+            raise InputError(where, problem, "give one of the two parameters another name")
+        if query.into and not any(self._uses[name] for name in query.into):
+            hint = f"write `:{query.into[0]}` into a later one, or remove `-- into:`"
+            raise InputError(where, "no later statement of the transaction uses its result", hint)
+        self._results.update(query.into)
+
     def _step(self, query: Query) -> Step:
         if query.controls:
             return self._control(query)
         text = escape(query.sql)
-        params = [{"variable": name} if self._uses[name] > 1 else self._generators[name] for name in query.parameters]
+        params = [
+            {"variable": name} if name in self._results or self._uses[name] > 1 else self._generators[name]
+            for name in query.parameters
+        ]
         step: Step = {"execute": text if self._engine == ANY else {self._engine: text}, "name": escape(query.name)}
+        if query.into:
+            step["into"] = list(query.into)
         return {**step, "params": escape(params)} if params else step
 
     def _control(self, query: Query) -> Step:

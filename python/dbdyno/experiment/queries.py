@@ -44,7 +44,8 @@ class Query:
     """A statement, with `?` for each parameter. ``line``: its first line. ``values``: parameter values of the file.
 
     ``weight``: how often it is executed, in proportion to all weights. ``block``: the transaction that it is in.
-    ``before``, ``after``: pauses of a client. ``controls``: it begins or ends a transaction.
+    ``before``, ``after``: pauses of a client. ``controls``: it begins or ends a transaction. ``into``: parameters of
+    later statements of the transaction, which get the columns of its first row.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Query:
     before: tuple[Pause, ...] = ()
     after: tuple[Pause, ...] = ()
     controls: bool = False
+    into: tuple[str, ...] = ()
 
 
 def read_queries(text: str, location: str, engine: str) -> list[Query]:
@@ -128,6 +130,7 @@ def _query(statement: Statement, name: str, location: str, engine: str) -> Query
         statement.before,
         statement.after,
         controls,
+        statement.into,
     )
 
 

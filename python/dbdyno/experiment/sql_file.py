@@ -26,10 +26,10 @@ _NAME = r"[^\W\d]\w*"
 _NAME_DIRECTIVE = re.compile(r"--\s*name\s*[:=]\s*(\S.*)", re.IGNORECASE)
 _VALUES_DIRECTIVE = re.compile(rf"--\s*:({_NAME})\s*=\s*(\S.*)")
 # Directives of workloads, which apply to what follows them.
-_FLOW_DIRECTIVE = re.compile(r"--\s*(?:(transaction|weight|think)\s*:\s*(\S.*)?|(end))", re.IGNORECASE)
+_FLOW_DIRECTIVE = re.compile(r"--\s*(?:(transaction|weight|think|into)\s*:\s*(\S.*)?|(end))", re.IGNORECASE)
 # What looks like a directive, and the known ones.
 _LIKE_DIRECTIVE = re.compile(r"--\s*([a-z]+)\s*:.*", re.IGNORECASE)
-_KNOWN_DIRECTIVES = ("name", "transaction", "weight", "think")
+_KNOWN_DIRECTIVES = ("name", "transaction", "weight", "think", "into")
 # Similarity from which a word is a misspelled directive.
 _NEAR = 0.8
 _WEIGHT = re.compile(r"\d{1,9}(?:\.\d{1,9})?")
@@ -68,7 +68,7 @@ class Statement:
     """A statement of a file, unchanged. ``line``: its first line. ``values``: parameter values in the comments.
 
     ``block``: the transaction that it is in. ``weight``: its own, or its block's. ``before``, ``after``: pauses; only
-    the last statement of a block has some after it.
+    the last statement of a block has some after it. ``into``: parameters that get the columns of its first row.
     """
 
     text: str
@@ -79,6 +79,7 @@ class Statement:
     weight: float = 1.0
     before: tuple[Pause, ...] = ()
     after: tuple[Pause, ...] = ()
+    into: tuple[str, ...] = ()
 
 
 def read_sql_file(path: str) -> str:
@@ -109,7 +110,8 @@ def split_statements(text: str, location: str, engine: str) -> Iterator[Statemen
     White space and line comments before a statement are not part of it, nor is the semicolon after it. A comment
     ``-- name: NAME`` names the statement; ``-- :parameter = VALUES`` applies to all following ones.
     ``-- transaction: NAME`` begins a transaction, which ends at the next such comment, at ``-- end`` or with the file.
-    ``-- weight: NUMBER`` and ``-- think: TIME`` apply to the next statement or transaction. ``location``: the file, for
+    ``-- weight: NUMBER`` and ``-- think: TIME`` apply to the next statement or transaction, ``-- into: PARAMETERS`` to
+    the next statement. ``location``: the file, for
     errors. Raises InputError for an unclosed string or comment, a client command, and a misplaced or wrong directive.
     """
     yield from _Splitter(text, location, engine).statements()
@@ -266,6 +268,7 @@ class _Flow:
         # Directives that apply to what follows.
         self._weight: tuple[float, int] | None = None
         self._pauses: list[Pause] = []
+        self._into: tuple[tuple[str, ...], int] | None = None
 
     def read(self, comment: str, line: int) -> None:
         """Read a directive. Raises InputError."""
@@ -285,6 +288,8 @@ class _Flow:
                 self._weight = float(words), line
             case "think":
                 self._pauses.append(Pause(words, line))
+            case "into":
+                self._into = self._read_into(words, line), line
 
     def add(self, statement: Statement) -> None:
         """Add the next statement. Raises InputError for a weight inside of a transaction."""
@@ -298,9 +303,21 @@ class _Flow:
             self._block_weight = 1.0 if self._weight is None else self._weight[0]
         if self._block is not None:
             weight = self._block_weight
-        self._statements.append(replace(statement, block=self._block, weight=weight, before=pauses))
+        into = self._into[0] if self._into is not None else ()
+        self._statements.append(replace(statement, block=self._block, weight=weight, before=pauses, into=into))
         self._has_statements = True
-        self._weight, self._pauses = None, []
+        self._weight, self._pauses, self._into = None, [], None
+
+    def _read_into(self, words: str, line: int) -> tuple[str, ...]:
+        """Read the names of parameters. Raises InputError."""
+        if self._block is None:
+            problem = "outside of a transaction, no later statement uses the result"
+            raise self._wrong(line, problem, "write it inside of a transaction (`-- transaction: NAME`)")
+        names = tuple(each.strip().removeprefix(":") for each in words.split(","))
+        if not all(re.fullmatch(_NAME, each) for each in names) or len(set(names)) < len(names):
+            problem = f"`{words}` is not a list of different parameters"
+            raise self._wrong(line, problem, "write names, such as `-- into: id, name`")
+        return names
 
     def finished(self) -> list[Statement]:
         """Return all statements. Raises InputError for a directive without one."""
@@ -327,6 +344,9 @@ class _Flow:
 
     def _end(self) -> None:
         """End the open transaction; pauses below its last statement belong to it."""
+        if self._into is not None:
+            hint = "write it directly above the statement whose result it names"
+            raise self._wrong(self._into[1], "no statement of the transaction follows `-- into:`", hint)
         block, self._block = self._block, None
         assert block is not None  # noqa: S101 - the callers have checked it
         if not self._has_statements:

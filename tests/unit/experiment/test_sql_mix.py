@@ -321,3 +321,44 @@ def test_a_wrong_column_is_told(generator: str, more: str, words: str) -> None:
 def test_a_column_without_values_is_told_when_it_is_compiled() -> None:
     with pytest.raises(InputError, match="no values of this column were sampled"):
         transactions(of_column('{ column = "t.a" }'))
+
+
+def test_later_statements_use_a_result() -> None:
+    text = """
+        -- transaction: order
+        -- :customer = 1..5
+        -- into: id, number
+        insert into orders (customer) values (:customer) returning id, number;
+        -- :id = 1..9
+        insert into items (order_id, number) values (:id, 1);
+        update orders set paid = 1 where id = :id and customer = :customer;
+    """
+    shown = mix(text).document["transactions"][0]["steps"]
+    assert [each.get("into") for each in shown if "execute" in each] == [["id", "number"], None, None]
+    assert [each["set"] for each in shown if "set" in each] == ["customer"], "the result isn't drawn before"
+    params = [each["params"] for each in shown if "execute" in each]
+    assert params[1:] == [[{"variable": "id"}], [{"variable": "id"}, {"variable": "customer"}]]
+    # Each alone, they have the values of the file.
+    with pytest.raises(InputError, match=":id has no values"):
+        queries_experiment(read_queries(text.replace("-- :id = 1..9", ""), "mix.sql", "sqlite"), {}, "mix.sql")
+    queries_experiment(read_queries(text, "mix.sql", "sqlite"), {}, "mix.sql")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("-- into: a\nselect 1;", "line 1: outside of a transaction, no later statement uses the result"),
+        ("-- transaction: t\n-- into: 1\nselect 1;", "line 2: `1` is not a list of different parameters"),
+        ("-- transaction: t\n-- into: a, a\nselect 1, 2;", "line 2: `a, a` is not a list of different parameters"),
+        ("-- transaction: t\n-- into: a\nselect 1;", "line 3: q1: no later statement of the transaction uses its"),
+        ("-- transaction: t\nselect 1;\n-- into: a\n-- end", "line 3: no statement of the transaction follows"),
+        (
+            "-- transaction: t\n-- :a = 1\nselect :a;\n-- into: a\nselect 1;\nselect :a;",
+            "line 5: q2: :a has a value before `-- into:` gives it the result of this statement",
+        ),
+        ("-- transaction: t\n-- intos: a\nselect 1;", "did you mean `-- into:`"),
+    ],
+)
+def test_wrong_uses_of_results(text: str, words: str) -> None:
+    with pytest.raises(InputError, match=re.escape(words)):
+        mix(text)
