@@ -31,7 +31,7 @@ fn within<T>(call: impl FnOnce() -> T) -> T {
     result
 }
 
-/// `arguments`: how many of them are integers or pointers. The return address follows them.
+/// `arguments`: the number of integer and pointer arguments. The return address follows.
 #[cfg(target_arch = "x86_64")]
 macro_rules! pass_caller {
     (1, $inner:ident) => { naked_asm!("mov rsi, [rsp]", "jmp {}", sym $inner) };
@@ -154,7 +154,7 @@ macro_rules! preparing {
             let functions = Call::of(caller);
             let Some(real) = functions.$inner else { return MISUSE };
             let known = $is_utf8.then_some((text.cast::<c_char>(), length));
-            // SAFETY: the arguments are the program's.
+            // SAFETY: the program passes these arguments.
             unsafe {
                 prepare_with(&functions, (db, known), stmt, || real(db, text, length, $($flags,)? stmt, tail))
             }
@@ -174,7 +174,7 @@ preparing! {
 unsafe extern "C" fn step(stmt: Stmt, caller: Caller) -> c_int {
     let functions = Call::of(caller);
     let Some(real) = functions.step else { return MISUSE };
-    // SAFETY: the argument is the program's.
+    // SAFETY: the program passes this argument.
     let call = || unsafe { real(stmt) };
     if !is_observed() || stmt.is_null() {
         return call();
@@ -193,7 +193,7 @@ unsafe extern "C" fn step(stmt: Stmt, caller: Caller) -> c_int {
 unsafe extern "C" fn reset(stmt: Stmt, caller: Caller) -> c_int {
     let functions = Call::of(caller);
     let Some(real) = functions.reset else { return MISUSE };
-    // SAFETY: the argument is the program's.
+    // SAFETY: the program passes this argument.
     let call = || unsafe { real(stmt) };
     if !is_observed() || stmt.is_null() {
         return call();
@@ -206,7 +206,7 @@ unsafe extern "C" fn reset(stmt: Stmt, caller: Caller) -> c_int {
 unsafe extern "C" fn finalize(stmt: Stmt, caller: Caller) -> c_int {
     let functions = Call::of(caller);
     let Some(real) = functions.finalize else { return MISUSE };
-    // SAFETY: the argument is the program's.
+    // SAFETY: the program passes this argument.
     let call = || unsafe { real(stmt) };
     if !is_observed() || stmt.is_null() {
         return call();
@@ -214,8 +214,8 @@ unsafe extern "C" fn finalize(stmt: Stmt, caller: Caller) -> c_int {
     statements::finalize(&functions, stmt, || within(call))
 }
 
-/// SQLite prepares the statements of the text by the functions above, which report them, unless it was linked without
-/// calls by the dynamic linker.
+/// SQLite prepares these statements with the functions above, which report them. A library that binds its own symbols
+/// doesn't call the functions above; then the statements are reported together.
 unsafe extern "C" fn exec(
     db: Db,
     text: *const c_char,
@@ -227,7 +227,7 @@ unsafe extern "C" fn exec(
     let functions = Call::of(caller);
     let Some(real) = functions.exec else { return MISUSE };
     let (before, start) = (PREPARED.get(), now());
-    // SAFETY: the arguments are the program's.
+    // SAFETY: the program passes these arguments.
     let code = unsafe { real(db, text, callback, argument, message) };
     if is_observed() && PREPARED.get() == before {
         // SAFETY: the string ends with a zero byte.
@@ -243,7 +243,7 @@ macro_rules! closing {
         unsafe extern "C" fn $inner(db: Db, caller: Caller) -> c_int {
             let functions = Call::of(caller);
             let Some(real) = functions.$inner else { return MISUSE };
-            // SAFETY: the argument is the program's.
+            // SAFETY: the program passes this argument.
             let call = || unsafe { real(db) };
             if is_observed() { statements::close(db, || within(call)) } else { call() }
         }
@@ -257,7 +257,7 @@ unsafe extern "C" fn clear_bindings(stmt: Stmt, caller: Caller) -> c_int {
     let Some(real) = functions.clear_bindings else {
         return MISUSE;
     };
-    // SAFETY: the argument is the program's.
+    // SAFETY: the program passes this argument.
     let code = unsafe { real(stmt) };
     if code == OK && is_observed() {
         statements::cleared(stmt);
@@ -272,7 +272,7 @@ macro_rules! binding {
             let functions = Call::of(caller);
             let Some(real) = functions.$inner else { return MISUSE };
             let value = is_observed().then(|| $value);
-            // SAFETY: the arguments are the program's.
+            // SAFETY: the program passes these arguments.
             let code = unsafe { real(stmt, number, $($argument),*) };
             if let Some(value) = value
                 && code == OK

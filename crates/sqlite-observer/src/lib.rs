@@ -4,10 +4,9 @@
 //! that it loads, finds SQLite by the dynamic linker. The environment variable `DBDYNO_STATEMENTS` names the socket of the
 //! recorder. Each process connects to it with its first statement.
 //!
-//! The program isn't disturbed: it gets the results of SQLite's functions, no lock is held while they run, no thread is
-//! started, and no call waits for the recorder, except for a moment when the process ends. Without a recorder, and
-//! when it is gone, the functions only call SQLite's. Statements that SQLite executes within a statement, such as those of
-//! full-text search, aren't reported.
+//! The program isn't disturbed: it gets SQLite's results, no lock is held while SQLite runs, no thread is started, and
+//! no call waits for the recorder. Only the end of a process may wait, for at most a second. Without a recorder, the
+//! functions only call SQLite. Statements that SQLite executes itself, for example in full-text search, aren't reported.
 
 // Elsewhere the library is empty, and a recording contains no statement.
 #![cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
@@ -20,7 +19,7 @@ mod statements;
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether a recorder is there.
+/// Whether a recorder reads the reports.
 static IS_ACTIVE: AtomicBool = AtomicBool::new(false);
 
 /// Called by the dynamic loader.

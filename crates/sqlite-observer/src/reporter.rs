@@ -31,7 +31,7 @@ const LEAST_DESCRIPTOR: c_int = 100;
 static DESCRIPTOR: AtomicI32 = AtomicI32::new(-1);
 static INODE: AtomicU64 = AtomicU64::new(0);
 
-/// The descriptor; `None` if there is no connection, or the program has closed it.
+/// The descriptor; `None` before the connection, or after the program has closed it.
 fn descriptor() -> Option<c_int> {
     let file = DESCRIPTOR.load(Ordering::Relaxed);
     (file >= 0 && inode(file) == Some(INODE.load(Ordering::Relaxed))).then_some(file)
@@ -90,7 +90,7 @@ impl Reporter {
             return;
         };
         while let Some(rest) = self.lines.bytes.get(self.sent..).filter(|rest| !rest.is_empty()) {
-            // SAFETY: the pointer and the length are those of a slice.
+            // SAFETY: the slice has this address and length.
             let sent = unsafe {
                 libc::send(
                     file,
@@ -131,7 +131,7 @@ impl Reporter {
                 events: libc::POLLOUT,
                 revents: 0,
             };
-            // SAFETY: the pointer is to one live value.
+            // SAFETY: the pointer refers to one live value.
             unsafe { libc::poll(&raw mut file, 1, (rest / 1_000_000) as c_int) };
         }
     }

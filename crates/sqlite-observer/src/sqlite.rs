@@ -1,6 +1,6 @@
 //! SQLite's own functions, as the code that calls this library would have found them.
 //!
-//! A process may have several copies of SQLite, and a plugin's dependencies are not in the program's global scope.
+//! A process may load SQLite several times, and a plugin's dependencies are not in the program's global scope.
 //! Therefore the scope depends on the object (program or library) that contains the calling code.
 
 use libc::{c_char, c_double, c_int, c_uchar, c_uint, c_void, dl_phdr_info, size_t};
@@ -111,7 +111,7 @@ thread_local! {
     static CALLED: Cell<Option<&'static Functions>> = const { Cell::new(None) };
 }
 
-/// The functions that the calling code means, while one of them is called.
+/// The functions that the calling code means, during a call.
 pub struct Call {
     functions: &'static Functions,
     before: Option<&'static Functions>,
@@ -183,7 +183,7 @@ fn add(caller: Caller) -> Option<&'static Functions> {
     object.functions.as_ref()
 }
 
-/// Where the code of an object is, and its name for the dynamic linker.
+/// The address range of an object's code, and its name for the dynamic linker.
 struct Place {
     begin: usize,
     end: usize,
@@ -219,7 +219,7 @@ fn each_object(mut take: impl FnMut(&CStr, &[(usize, usize)])) {
         _size: size_t,
         take: *mut c_void,
     ) -> c_int {
-        // SAFETY: the linker passes a valid structure, and the pointer given below, which nobody else uses.
+        // SAFETY: the linker passes a valid structure, and the pointer given below, which is not used elsewhere.
         let (info, take) = unsafe { (&*info, &mut *take.cast::<F>()) };
         if info.dlpi_phdr.is_null() || info.dlpi_name.is_null() {
             return 0;
@@ -243,7 +243,7 @@ fn each_object(mut take: impl FnMut(&CStr, &[(usize, usize)])) {
         0
     }
     fn run<F: FnMut(&CStr, &[(usize, usize)])>(take: &mut F) {
-        // SAFETY: `visit` takes the pointer for what it is.
+        // SAFETY: `visit` casts the pointer back to the same type.
         unsafe { libc::dl_iterate_phdr(Some(visit::<F>), (&raw mut *take).cast()) };
     }
     run(&mut take);

@@ -1,4 +1,4 @@
-//! The connections and prepared statements of a process, and what they are executing.
+//! The connections and prepared statements of a process, and their executions.
 
 use crate::reporter::{self, Reporter};
 use crate::sqlite::{DONE, Db, Functions, OK, Stmt};
@@ -33,7 +33,7 @@ struct Statement {
     parameters: Vec<Parameter>,
     /// When the first step began; 0: it isn't being executed.
     start: u64,
-    /// The time of its steps. What the program does between them isn't included.
+    /// The time of its steps, without the time between them.
     duration: u64,
     rows: u64,
 }
@@ -65,7 +65,7 @@ struct Registry {
     texts: Mutex<Texts>,
     reporter: Mutex<Reporter>,
     sessions: AtomicU64,
-    /// Nanoseconds since 1970 at the time 0 of the other clock.
+    /// Nanoseconds since 1970 at time 0 of the monotonic clock.
     since: u64,
 }
 
@@ -136,7 +136,7 @@ pub fn end() {
     }
 }
 
-/// Calls a function of SQLite that every version has.
+/// Calls a function that every version of SQLite has.
 macro_rules! ask {
     ($functions:ident.$name:ident($($argument:expr),*), $otherwise:expr) => {
         // SAFETY: the caller of this library passes valid handles.
@@ -228,7 +228,7 @@ pub fn prepared(functions: &Functions, db: Db, stmt: Stmt) {
     locked(registry.shard(stmt)).insert(stmt as usize, made);
 }
 
-/// The names of parameters, without the first character; empty if they have none, or only numbers.
+/// The names of parameters, without the first character; empty if they are numbered.
 fn names(functions: &Functions, stmt: Stmt, count: c_int) -> Vec<Box<str>> {
     let mut are_named = false;
     let names = (1..=count)

@@ -148,7 +148,7 @@ class _Transaction:
         twice = next((name for name in query.into if name in self._results or name in self._generators), None)
         if twice is not None:
             problem = f":{twice} has a value before `-- into:` gives it the result of this statement"
-            raise InputError(where, problem, "give one of the two parameters another name")
+            raise InputError(where, problem, "rename the parameter of `-- into:`")
         if query.into and not any(self._uses[name] for name in query.into):
             hint = f"write `:{query.into[0]}` into a later one, or remove `-- into:`"
             raise InputError(where, "no later statement of the transaction uses its result", hint)

@@ -37,7 +37,7 @@ _BACKLOG = 1024
 _POLL_S = 0.05
 # Processes that outlive the program may report without end.
 _LAST_S = 2.0
-# Of paths in LD_PRELOAD. They can't be escaped.
+# LD_PRELOAD has no escape for these separators.
 _SEPARATORS = ": \t"
 # Addresses of sockets have at most 107 bytes.
 _PLACE = "/tmp"  # noqa: S108
@@ -107,7 +107,7 @@ class _Reader(threading.Thread):
         return bool(data)
 
     def take(self, timeout_s: float) -> tuple[int, bytes] | None:
-        """Return what a process has sent, and its number; no bytes if it has ended; ``None`` if nothing waits."""
+        """Return the number of a process and its bytes; empty if it has ended; ``None`` after the timeout."""
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self.has_ended, timeout_s)
             if not self._waiting:
@@ -145,7 +145,7 @@ class ObservedProgram:
     def reports(self) -> Iterator[tuple[int, list[Any] | None]]:
         """Yield what processes report until the program ends, with a process's number; ``None``: it has ended.
 
-        The number 0 is no process: nothing was reported for some time.
+        The number 0 stands for a pause in all reports.
         """
         reader = _Reader(self._listener, self._room)
         reader.start()
@@ -206,7 +206,7 @@ def record_program(
 
 @contextlib.contextmanager
 def _signals_passed_to(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Pass SIGTERM on to a program. Ctrl-C reaches it by the terminal; a recording ends when the program does."""
+    """Pass SIGTERM on to a program. The terminal sends Ctrl-C to both, and the program decides."""
 
     def terminate(_signal: int, _frame: Any) -> None:
         process.terminate()

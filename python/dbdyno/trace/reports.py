@@ -1,4 +1,4 @@
-"""Write what an observer of statements reports, such as a proxy, as a journal that becomes a trace.
+"""Write the reports of a proxy, or of another observer of statements, to a journal that becomes a trace.
 
 An observer is another process or a library in one (``crates/reports`` has its lines). It reports statements with their
 values through a pipe or socket, so that only fingerprints and hashes get to the disk.
@@ -37,7 +37,7 @@ _Told = ParamSpec("_Told")
 
 @dataclass
 class Observer(Generic[_Told]):
-    """Whom a recording tells that it has started, and about problems."""
+    """Functions that a recording calls when it has started, and for each problem."""
 
     started: Callable[_Told, object]
     problem: Callable[[str], None]
@@ -46,8 +46,8 @@ class Observer(Generic[_Told]):
 class ReportRecorder:
     """Writes the reports of one observer to a journal, at least once per second.
 
-    ``process``: its name in the journal, where sessions are numbered within a process. ``problem``: called with a
-    problem that the user should see.
+    ``process``: its name in the journal, which numbers sessions per process. ``problem``: called with a problem that
+    the user should see.
     """
 
     def __init__(self, writer: JournalWriter, process: str, problem: Callable[[str], None]) -> None:
@@ -107,7 +107,7 @@ class ReportRecorder:
 
 @dataclass
 class Recording:
-    """A recording in progress. ``recorders``: of the observers that haven't ended; ``dropped``: of those that have.
+    """A recording in progress. ``recorders``: of running observers; ``dropped``: statements of ended ones.
 
     ``header``: of the trace, when the recording has ended; ``None`` if it contains no statement.
     """
@@ -131,7 +131,7 @@ class Recording:
 
 @contextmanager
 def recording(output: Path) -> Iterator[Recording]:
-    """Give a journal that becomes the trace ``output`` in the end, also if the recording fails. Raises InputError."""
+    """Create a journal, which becomes the trace ``output`` at the end, even on failure. Raises InputError."""
     made = Recording(journal_of(output))
     _create(made.journal)
     try:
