@@ -144,3 +144,39 @@ def test_a_trace_and_its_database_are_of_one_engine(cli: Cli, shop: Path) -> Non
     told = cli("distil", "day.trace", "-o", "my.sql", "--system", "duckdb:", code=2)
     assert "the trace has statements of SQLite; name a database of this engine" in told
     assert shop.exists()
+
+
+def test_keys_that_the_database_generates_are_used_again(cli: Cli) -> None:
+    path = cli.directory / "shop.db"
+    with closing(sqlite3.connect(path)) as made:
+        made.executescript("""
+            create table customers (id integer primary key, mail text unique, orders integer default 0);
+            create table orders (id integer primary key, customer integer references customers, paid integer);
+            create table items (order_id integer references orders, product integer);
+        """)
+        made.executemany("insert into customers (mail) values (?)", ((f"m{each}@x",) for each in range(100)))
+        made.executemany(
+            "insert into orders (customer, paid) values (?, 0)", ((each % 100 + 1,) for each in range(300))
+        )
+        made.executemany("insert into items values (?, 1)", ((each % 300 + 1,) for each in range(600)))
+        made.commit()
+    with closing(dbdyno.trace.sqlite(sqlite3.connect(path, isolation_level=None), path.with_name("day.trace"))) as made:
+        for number in range(40):
+            made.execute("begin")
+            ((customer,),) = made.execute("select id from customers where mail = ?", (f"m{number % 9}@x",)).fetchall()
+            order = made.execute("insert into orders (customer, paid) values (?, 0)", (customer,)).lastrowid
+            for product in range(3):
+                made.execute("insert into items (order_id, product) values (?, ?)", (order, product))
+            made.execute("update orders set paid = 1 where id = ?", (order,))
+            made.execute("update customers set orders = orders + 1 where id = ?", (customer,))
+            made.execute("commit")
+    dbdyno.trace.flush()
+    cli("distil", "day.trace", "-o", "my.sql", "--system", "sqlite:shop.db")
+    text = (cli.directory / "my.sql").read_text()
+    assert "-- into: customer\nselect id from customers where mail = :mail;" in text
+    assert "-- into: order_id\nselect last_insert_rowid();" in text
+    with closing(sqlite3.connect(path)) as made:
+        made.execute("create trigger only_new before insert on items when new.order_id <= 340 begin "
+                     "select raise(abort, 'not the order of this transaction'); end")  # fmt: skip
+    ran = cli.run("my.sql", "--mix", "--system", "sqlite:shop.db", "--rounds", "1", "--set", "seconds=1")
+    assert ran["cells"][0]["failed"] == {}

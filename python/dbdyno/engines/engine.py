@@ -407,6 +407,9 @@ class Engine:
     proxy_protocol: str | None = None
     """The protocol of its clients, as the proxy calls it; ``None``: the proxy doesn't know it."""
 
+    last_key: str | None = None
+    """A query for the key that the session's last insert generated; ``None``: only `returning` gives it."""
+
     statement_totals: str | None = None
     """A query for its statistics of statements, as one JSON array; ``None``: it has none.
 

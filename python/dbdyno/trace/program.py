@@ -37,7 +37,7 @@ _BACKLOG = 1024
 _POLL_S = 0.05
 # Processes that outlive the program may report without end.
 _LAST_S = 2.0
-# LD_PRELOAD has no escape for these separators.
+# Characters that separate the paths in LD_PRELOAD.
 _SEPARATORS = ": \t"
 # Addresses of sockets have at most 107 bytes.
 _PLACE = "/tmp"  # noqa: S108

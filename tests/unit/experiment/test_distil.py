@@ -188,6 +188,65 @@ def test_columns_without_equal_values_get_new_ones() -> None:
     assert chooser.as_string(":n") == "(CONCAT('dbdyno-', CAST(CAST(:n AS SIGNED) AS CHAR)))"
 
 
+def orders(path: Path, *, kept: bool, text: str = "insert into orders (customer) values (?)") -> None:
+    """A shop that looks its customers up, and uses the keys of new orders. Keys grow by one or two."""
+    values = Values(None) if kept else VALUES
+    with TraceWriter(path, Header("sqlite", "test", values.kept)) as writer:
+        at = 1_700_000_000_000_000
+
+        def add(text: str, *parameters: object) -> None:
+            nonlocal at
+            at += 100
+            writer.add(1, text, Execution(at, 10_000, 1, None, None, [values.of(each) for each in parameters]))
+
+        key = 500
+        for number in range(40):
+            customer, key = number * 7 % 9, key + 1 + number % 2
+            add("begin")
+            add("select name, id from customers where mail = ?", f"{customer}@example.com")
+            add(text, customer + 100)
+            for item in range(3):
+                add("insert into items (order_id, product) values (?, ?)", key, number * item % 5)
+            add("update customers set orders = orders + 1 where id = ?", customer + 100)
+            add("update orders set paid = 1 where id = ?", key)
+            add("commit")
+
+
+KEYS = {
+    ("orders", "id"): ColumnFacts(500, 1, 500, list(range(1, 101)), unique=True),
+    ("orders", "customer"): ColumnFacts(500, 100, 108, list(range(100, 109)) * 5, unique=False, foreign=True),
+    ("items", "order_id"): ColumnFacts(1500, 1, 500, list(range(1, 101)), unique=False, foreign=True),
+    ("customers", "id"): ColumnFacts(9, 100, 108, list(range(100, 109)), unique=True),
+}
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_later_statements_use_results(tmp_path: Path, kept: bool) -> None:
+    path = tmp_path / "orders.trace"
+    orders(path, kept=kept)
+    chooser = Chooser(lambda table, column: KEYS.get((table, column)), b"k" * 32)
+    text = distilled(path, chooser).text
+    assert "-- into: unused_0, customer\nselect name, id from customers where mail = :mail;" in text
+    assert "insert into orders (customer) values (:customer);\n-- name: key of orders\n-- into: order_id\n" in text
+    assert "update customers set orders = orders + 1 where id = :customer;" in text
+    assert "select last_insert_rowid();\n" in text
+    assert text.count("insert into items (order_id, product) values (:order_id, :product") == 3
+    assert "update orders set paid = 1 where id = :order_id;" in text
+    assert "-- `order_id`: the key that `insert orders` generates; without `--mix`, these values" in text
+    mix_experiment(read_statements(text, "x.sql", "sqlite"), {}, "x.sql", "sqlite")
+    # Without the database, it is unknown whether hashes are of integers that increase.
+    assert ("-- into: order_id" in distilled(path, Chooser(None, b"k" * 32)).text) == kept
+
+
+def test_keys_that_are_returned_need_no_query(tmp_path: Path) -> None:
+    path = tmp_path / "orders.trace"
+    orders(path, kept=False, text="insert into orders (customer) values (?) returning customer, id")
+    chooser = Chooser(lambda table, column: KEYS.get((table, column)), b"k" * 32)
+    text = distilled(path, chooser).text
+    assert "-- into: unused_1, order_id\ninsert into orders (customer) values (:customer) returning customer" in text
+    assert "last_insert_rowid" not in text
+
+
 def test_a_trace_without_statements_is_no_workload(tmp_path: Path) -> None:
     path = tmp_path / "x.trace"
     with TraceWriter(path, Header("sqlite", "test")) as writer:

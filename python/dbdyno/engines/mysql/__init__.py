@@ -57,6 +57,7 @@ class Mysql(ServerEngine):
     backslash_escapes = True
     proxy_protocol = "mysql"
     log_forms = ("general", "slow")
+    last_key = "select last_insert_id()"
     column_keys = (
         "select json_object('unique', exists (select 1 from information_schema.statistics where table_schema = "
         "database() and table_name = {table} and non_unique = 0 group by index_name "

@@ -51,6 +51,7 @@ class Sqlite(Engine):
     file_calls = True
     locks: Locks = "file"
     grammar = "sqlite"
+    last_key = "select last_insert_rowid()"
     builds_releases = True
     # The statements and functions that crates/engines/src/sqlite/external_access.rs detects. SQLite has no other names.
     escape_words = (

@@ -22,6 +22,9 @@ _MADE_UP_STRINGS = 100
 _LONGEST_STRING = 200
 _WORDS = ("null", "true", "false")
 _FREQUENT = 200
+# Keys that an application has created since the database was copied, and integers to hash.
+_LATER_KEYS = 100_000
+_MOST_HASHED = 1_000_000
 _NUMBER = "dbdyno_number"
 _VERBS: Mapping[Role, str] = {
     "equals": "compared with", "range": "compared with", "pattern": "compared with", "inserted": "inserted into",
@@ -93,6 +96,36 @@ class Chooser:
         made = exp.Concat(expressions=[exp.Literal.string("dbdyno-"), cast], safe=True)
         return f"({made.sql(dialect=self.grammar)})".replace(_NUMBER, number)
 
+    def integers(self, use: Use, values: Sequence[str]) -> Sequence[int] | None:
+        """Return the integers that recorded values of a column are; ``None`` if they can't be known.
+
+        Hashed values are looked up among the column's range of integers and some later ones.
+        """
+        if any(read_value(each).kind != "integer" for each in values):
+            return None
+        literals = [read_value(each).literal for each in values]
+        kept = [int(each.strip("'")) for each in literals if each is not None]
+        if len(kept) == len(values):
+            return kept
+        facts = self._facts(use)
+        if self.key is None or facts is None or facts.least is None or facts.greatest is None:
+            return None
+        candidates = range(facts.least, facts.greatest + _LATER_KEYS)
+        if len(candidates) > _MOST_HASHED:
+            return None
+        hashes = Values(self.key)
+        wanted = set(values)
+        known = {text: each for each in candidates if (text := hashes.of(each)) in wanted}
+        return [known[each] for each in values] if len(known) == len(wanted) else None
+
+    def is_foreign(self, use: Use) -> bool:
+        """Whether a column is known to refer to another table."""
+        facts = self._facts(use)
+        return facts is not None and bool(facts.foreign)
+
+    def _facts(self, use: Use) -> ColumnFacts | None:
+        return self.describe(use.table, use.column) if self.describe and use.table and use.column else None
+
     def choose(self, use: Use, counts: Counts) -> Chosen:
         """Choose the values of a parameter."""
         known = {text: number for text, number in counts.by_value.items() if text != "unknown"}
@@ -102,7 +135,7 @@ class Chooser:
                 return Chosen(_weighted(kept), "recorded")
             if len(kept) <= _LISTED:
                 return Chosen(_weighted(kept), "the recorded values")
-        facts = self.describe(use.table, use.column) if self.describe and use.table and use.column else None
+        facts = self._facts(use)
         uses = sorted(known.values(), reverse=True)
         if facts is not None:
             return self._from_column(use, facts, known, uses)

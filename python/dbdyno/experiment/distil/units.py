@@ -18,6 +18,9 @@ _MOST_UNITS = 20_000
 # Values kept per parameter. Above, a random half of their uses is forgotten.
 _MOST_VALUES = 20_000
 _RANDOM = Random(1)
+# Samples per transaction, and statements in all samples.
+_SAMPLES = 200
+_MOST_SAMPLED = 100_000
 _RUNNABLE = frozenset(
     ("call", "delete", "insert", "merge", "release", "replace", "rollback", "savepoint", "select", "table", "update",
      "values", "with")
@@ -64,6 +67,7 @@ class Slot:
     gap_us: int = 0
     executions: int = 0
     duration_ns: int = 0
+    most_rows: int = 0
     # For each value of the transaction, how often it equaled the earlier value of this number.
     equals: list[Counter[int]] = field(default_factory=list)
 
@@ -87,7 +91,8 @@ class Unit:
 
     ``is_transaction``: it begins and ends; ``rolled_back``: the application ends it with a rollback. ``after_us``: the
     pauses of the client after it, ``pauses`` of them; ``after_squares``: the sum of their squares. ``again``: how often
-    it directly followed itself in a session.
+    it directly followed itself in a session. ``samples``: the values of its first executions, a tuple per statement;
+    ``None`` for a value that differs between the repetitions of a loop.
     """
 
     items: list[Item]
@@ -99,6 +104,7 @@ class Unit:
     after_squares: float = 0.0
     pauses: int = 0
     again: int = 0
+    samples: list[list[tuple[str | None, ...]]] = field(default_factory=list)
 
     @property
     def mean_run(self) -> float:
@@ -133,6 +139,7 @@ class _Executed:
     failed: bool
     values: Sequence[str]
     count: int = 1
+    rows: int | None = None
 
     @property
     def end(self) -> int | None:
@@ -158,6 +165,8 @@ class _Recognizer:
         self._units: dict[object, Unit] = {}
         self._sessions: dict[int, _Session] = {}
         self._controls: list[str] = []
+        # Statements in samples.
+        self._sampled = 0
         self._result = Units([], Counter(), 0, 0, 0)
 
     def read(self) -> Units:
@@ -172,13 +181,13 @@ class _Recognizer:
 
     def _add(self, batch: Batch) -> None:
         columns = (batch.session, batch.transaction, batch.statement, batch.start, batch.duration_ns, batch.error)
-        for number, transaction, statement, start, duration, error, values, count in zip(
-            *columns, batch.values, batch.count, strict=True
+        for number, transaction, statement, start, duration, error, values, count, rows in zip(
+            *columns, batch.values, batch.count, batch.rows, strict=True
         ):
             session = self._sessions.get(number)
             if session is None:
                 session = self._sessions[number] = _Session()
-            each = _Executed(statement, start, duration or 0, error is not None, values, count)
+            each = _Executed(statement, start, duration or 0, error is not None, values, count, rows)
             if self._trace.header.ordered or not self._controls[statement]:
                 self._result.duration_ns += each.duration_ns
             if session.open and transaction != session.transaction:
@@ -243,7 +252,11 @@ class _Recognizer:
             unit = self._units[key] = Unit(items, is_transaction, rolled_back)
         unit.count += 1 if is_transaction else inner[0].count
         unit.duration_ns += duration
-        _record(unit, inner, [repeats for _, repeats in groups])
+        repeated = [repeats for _, repeats in groups]
+        _record(unit, inner, repeated)
+        if is_transaction and len(unit.samples) < _SAMPLES and self._sampled < _MOST_SAMPLED:
+            self._sampled += len(inner)
+            unit.samples.append(_sample(unit, inner, repeated))
         return unit
 
 
@@ -261,6 +274,7 @@ def _record(unit: Unit, inner: Sequence[_Executed], repeats: Sequence[int]) -> N
                 at += 1
                 slot.executions += each.count
                 slot.duration_ns += each.duration_ns
+                slot.most_rows = max(slot.most_rows, each.rows or 0)
                 if before is not None and each.start is not None:
                     slot.gap_us += each.start - before
                 before = each.end
@@ -272,6 +286,20 @@ def _record(unit: Unit, inner: Sequence[_Executed], repeats: Sequence[int]) -> N
                     if iteration == 0:
                         slot.equals[place][seen.setdefault(value, number)] += 1
                         number += 1
+
+
+def _sample(unit: Unit, inner: Sequence[_Executed], repeats: Sequence[int]) -> list[tuple[str | None, ...]]:
+    """Return the values of one execution of a transaction, a tuple for each of its statements."""
+    made = []
+    at = 0
+    for item, repeated in zip(unit.items, repeats, strict=True):
+        size = len(item.slots)
+        for number in range(size):
+            executed = [inner[at + number + turn * size].values for turn in range(repeated)]
+            same = zip(*executed, strict=False)
+            made.append(tuple(each[0] if len(set(each)) == 1 else None for each in same))
+        at += size * repeated
+    return made
 
 
 def loops(sequence: Sequence[int]) -> list[tuple[tuple[int, ...], int]]:

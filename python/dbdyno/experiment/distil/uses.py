@@ -26,10 +26,22 @@ class Use:
 
 @dataclass(frozen=True)
 class Parsed:
-    """A statement: ``name``, such as `update orders`, and the use of each `?`."""
+    """A statement: ``name``, such as `update orders`, and the use of each `?`.
+
+    ``table``: the first one. ``columns``: of its result, as table and column; empty if unknown. ``inserted``: columns
+    that an insert gives values for.
+    """
 
     name: str
     uses: Sequence[Use]
+    table: str = ""
+    columns: Sequence[tuple[str, str]] = ()
+    inserted: frozenset[str] = frozenset()
+
+    @property
+    def verb(self) -> str:
+        """Its first word."""
+        return self.name.partition(" ")[0]
 
 
 def parse_uses(text: str, engine: str) -> Parsed:
@@ -50,8 +62,28 @@ def parse_uses(text: str, engine: str) -> Parsed:
     for column in tree.find_all(exp.Column):
         if column.name.startswith(VALUE) and not column.table:
             found[int(column.name.removeprefix(VALUE))] = _use(column, str(grammar))
-    table = next((each.name for each in _tables(tree)), "")
-    return Parsed(f"{verb} {table}".strip(), [found.get(number, Use()) for number in range(1, len(places) + 1)])
+    tables = _tables(tree)
+    name = f"{verb} {tables[0].name if tables else ''}".strip()
+    uses = [found.get(number, Use()) for number in range(1, len(places) + 1)]
+    table = _written(tables[0], str(grammar)) if tables else ""
+    schema = tree.this if isinstance(tree, exp.Insert) and isinstance(tree.this, exp.Schema) else None
+    inserted = frozenset(_written_name(each, str(grammar)) for each in schema.expressions) if schema else frozenset()
+    return Parsed(name, uses, table, _columns(tree, table, str(grammar)), inserted)
+
+
+def _columns(tree: exp.Expr, table: str, grammar: str) -> Sequence[tuple[str, str]]:
+    """Return the columns of a statement's result; empty names for what isn't a column, nothing if it has a `*`."""
+    from sqlglot import exp
+
+    returning = tree.args.get("returning")
+    results = tree.expressions if isinstance(tree, exp.Select) else returning.expressions if returning else []
+    if any(each.is_star for each in results):
+        return ()
+    found = []
+    for each in results:
+        use = _of(each.unalias(), "other", grammar)
+        found.append((use.table or (table if returning and use.column else ""), use.column))
+    return found
 
 
 def _tables(tree: exp.Expr) -> Sequence[exp.Table]:

@@ -15,6 +15,7 @@ from dbdyno.base.numbers import figure, percent, whole
 from dbdyno.base.text import shortened
 from dbdyno.engines import engine_of
 from dbdyno.experiment.distil.parameters import Chooser, Chosen
+from dbdyno.experiment.distil.results import Finder, Result
 from dbdyno.experiment.distil.units import Counts, Item, Slot, Unit, Units
 from dbdyno.experiment.distil.uses import Parsed, Use, parse_uses
 from dbdyno.experiment.factors import MIX_FACTORS
@@ -97,6 +98,8 @@ class WorkloadWriter:
                 left_out[f"{self.texts[wrong]}` and its transaction, rejected: `{rejected[wrong]}"] += unit.count
                 continue
             size = sum(len(item.slots) * _repeats(item) for item in unit.items)
+            # A query for its key may follow each insert.
+            size += sum(parsed[slot.statement].verb == "insert" for slot in unit.slots)
             is_rare = unit.duration_ns <= _RARE * units.duration_ns and unit.count <= _RARE * executed
             if is_rare or len(chosen) >= self.top or statements + size > _MOST_STATEMENTS:
                 left_out["(rare transactions)"] += unit.count
@@ -157,7 +160,7 @@ class WorkloadWriter:
             yield from self._pause_of(unit)
         if unit.rolled_back:
             yield "begin;"
-        parameters = _Parameters(unit, parsed, self.chooser)
+        parameters = _Parameters(unit, parsed, self.chooser, engine_of(self.header.engine).last_key is not None)
         is_first = True
         for item in unit.items:
             repeats = _repeats(item)
@@ -171,14 +174,23 @@ class WorkloadWriter:
                     name = names.unique(parsed[slot.statement].name) if unit.is_transaction else transaction
                     names.statements[name] = slot.statement
                     yield f"-- name: {name}"
-                    named, lines = parameters.of(slot, iteration)
-                    yield from lines
-                    yield f"{self._with_names(self.texts[slot.statement], named)};"
+                    yield from self._statement(slot, parameters, iteration)
+                    if generated := parameters.generated(slot):
+                        yield f"-- name: {names.unique(f'key of {parsed[slot.statement].table}')}"
+                        yield f"-- into: {generated}"
+                        yield f"{engine_of(self.header.engine).last_key};"
         if unit.rolled_back:
             yield "rollback;"
         if unit.is_transaction:
             yield "-- end"
         yield ""
+
+    def _statement(self, slot: Slot, parameters: _Parameters, iteration: int) -> Iterator[str]:
+        named, lines = parameters.of(slot, iteration)
+        yield from lines
+        if into := parameters.returned(slot):
+            yield f"-- into: {', '.join(into)}"
+        yield f"{self._with_names(self.texts[slot.statement], named)};"
 
     def _with_names(self, text: str, names: Sequence[str]) -> str:
         """Write parameters instead of each `?`."""
@@ -213,9 +225,12 @@ class WorkloadWriter:
 
 
 class _Parameters:
-    """Names the parameters of a transaction, and chooses their values. Equal values have one name."""
+    """Names the parameters of a transaction, and chooses their values. Equal values have one name.
 
-    def __init__(self, unit: Unit, parsed: dict[int, Parsed], chooser: Chooser) -> None:
+    ``has_last_key``: whether a query returns the last generated key.
+    """
+
+    def __init__(self, unit: Unit, parsed: dict[int, Parsed], chooser: Chooser, has_last_key: bool) -> None:
         self._chooser = chooser
         self._uses: dict[tuple[int, int], Use] = {}
         self._origin: dict[tuple[int, int], tuple[int, int]] = {}
@@ -238,16 +253,48 @@ class _Parameters:
                     self._origin[key] = self._origin.get(origin, origin)
                     if is_loop:
                         self._looped.add(id(slot))
+        self._results: dict[tuple[int, int], Result] = {}
+        self._returning: dict[tuple[int, int | None], tuple[int, int]] = {}
+        for (number, place), result in Finder(parsed, chooser.integers, chooser.is_foreign).find(unit).items():
+            key = (id(unit.slots[number]), place)
+            source = (id(unit.slots[result.slot]), result.column)
+            if self._origin[key] == key and (has_last_key or result.column is not None):
+                # A second parameter with the same result has the same name.
+                self._origin[key] = self._returning.setdefault(source, key)
+                self._results[key] = result
+        self._titles = [parsed[slot.statement].name for slot in unit.slots]
+
+    def returned(self, slot: Slot) -> list[str]:
+        """Return the names for the columns of a statement's first row; empty if no later statement uses them."""
+        columns = {
+            column: key for (at, column), key in self._returning.items() if at == id(slot) and column is not None
+        }
+        last = max(columns, default=-1)
+        return [self._name(columns[at], 0) if at in columns else self._free("unused") for at in range(last + 1)]
+
+    def generated(self, slot: Slot) -> str | None:
+        """Return the name for the key that a statement generates but doesn't return."""
+        key = self._returning.get((id(slot), None))
+        return None if key is None else self._name(key, 0)
 
     def of(self, slot: Slot, iteration: int) -> tuple[list[str], list[str]]:
         """Return what to write for each value of a statement, and the lines that give the parameters' values."""
         written, lines = [], []
         for place, counts in enumerate(slot.values):
             own = self._chosen.setdefault((id(slot), place), self._chooser.choose(self._uses[id(slot), place], counts))
+            equal = self._origin[id(slot), place]
+            origin = self._origin.get(equal, equal)
+            if origin in self._results:
+                name = self._name(origin, 0)
+                written.append(f":{name}")
+                if name not in self._declared:
+                    self._declared.add(name)
+                    lines.append(self._result_words(name, origin))
+                    lines.append(f"-- :{name} = {own.words if own.form == 'value' else 1}")
+                continue
             if own.form == "itself":
                 written.append(self._uses[id(slot), place].column)
                 continue
-            origin = self._origin[id(slot), place]
             chosen = self._chosen.get(origin, own)
             turn = iteration if origin[0] in self._looped else 0
             name = self._name(origin, turn)
@@ -258,6 +305,13 @@ class _Parameters:
                     lines.append(f"-- `{name}`: {chosen.because}")
                 lines.append(f"-- :{name} = {chosen.words}")
         return written, lines
+
+    def _result_words(self, name: str, origin: tuple[int, int]) -> str:
+        result = self._results[origin]
+        title = self._titles[result.slot]
+        is_key = title.startswith("insert")
+        what = f"the key that `{title}` generates" if is_key else f"a result of `{title}`"
+        return f"-- `{name}`: {what}; without `--mix`, these values"
 
     def _name(self, origin: tuple[int, int], turn: int) -> str:
         key = (*origin, turn)

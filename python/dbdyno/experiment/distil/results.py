@@ -1,0 +1,125 @@
+"""Recognize parameters whose values are results of an earlier statement of the transaction.
+
+A trace doesn't contain results. Two kinds can be recognized by the parameters' values alone:
+
+- **A generated key.** After an insert, a statement uses integers that increase with each transaction. They are in a
+  column of the same table, or in a foreign key.
+- **A selected value.** Whenever a select of one row has the same parameters, later statements use the same value, and
+  compare it with a column that the select returns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from dbdyno.experiment.distil.units import Unit
+from dbdyno.experiment.distil.uses import Parsed, Use
+
+# Transactions that show an order, and repeated parameters that show a dependency.
+_FEWEST_KEYS = 10
+_FEWEST_REPEATS = 5
+_FEWEST_DIFFERENT = 3
+# Concurrent transactions may use their keys in another order.
+_INCREASING = 0.9
+
+Integers = Callable[[Use, Sequence[str]], Sequence[int] | None]
+"""Returns the integers that values of a column are; ``None`` if they can't be known."""
+
+Place = tuple[int, int]
+"""A value of a transaction: the number of its statement, and its number in the statement."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """A value that the statement ``slot`` returns in a column; ``None``: the key that an insert generates."""
+
+    slot: int
+    column: int | None
+
+
+@dataclass(frozen=True)
+class Finder:
+    """Finds results. ``parsed``: statements by number; ``is_foreign``: whether a column refers to another table."""
+
+    parsed: Mapping[int, Parsed]
+    integers: Integers
+    is_foreign: Callable[[Use], bool]
+
+    def find(self, unit: Unit) -> dict[Place, Result]:
+        """Return the parameters of a transaction that are results; if several are equal, only the first."""
+        found: dict[Place, Result] = {}
+        if not unit.is_transaction or len(unit.samples) < _FEWEST_KEYS:
+            return found
+        for values, uses in self._equal_parameters(unit).items():
+            place = next(iter(uses))
+            result = self._selected(unit, place[0], uses.values(), values)
+            result = result or self._generated(unit, place[0], uses.values(), values)
+            if result is not None:
+                found[place] = result
+        return found
+
+    def _equal_parameters(self, unit: Unit) -> dict[tuple[str, ...], dict[Place, Use]]:
+        """Return the uses of parameters by their values in all samples."""
+        found: dict[tuple[str, ...], dict[Place, Use]] = {}
+        for number, slot in enumerate(unit.slots):
+            for place, use in enumerate(self.parsed[slot.statement].uses):
+                values = [sample[number][place] for sample in unit.samples if place < len(sample[number])]
+                known = tuple(each for each in values if each not in (None, "unknown", "null"))
+                if len(known) == len(unit.samples):
+                    found.setdefault(known, {})[number, place] = use
+        return found
+
+    def _earlier(self, unit: Unit, number: int) -> Iterator[int]:
+        """Yield the statements before one, the nearest first, without loops."""
+        looped = [max(item.repeats, default=1) > 1 for item in unit.items for _ in item.slots]
+        return (each for each in range(number - 1, -1, -1) if not looped[each])
+
+    def _selected(self, unit: Unit, number: int, uses: Collection[Use], values: Sequence[str]) -> Result | None:
+        compared = {(use.table, use.column) for use in uses if use.role == "equals" and use.table}
+        for earlier in self._earlier(unit, number):
+            slot = unit.slots[earlier]
+            parsed = self.parsed[slot.statement]
+            column = next((at for at, each in enumerate(parsed.columns) if each in compared), None)
+            if parsed.verb != "select" or slot.most_rows != 1 or column is None:
+                continue
+            if _depends(values, [sample[earlier] for sample in unit.samples]):
+                return Result(earlier, column)
+        return None
+
+    def _generated(self, unit: Unit, number: int, uses: Collection[Use], values: Sequence[str]) -> Result | None:
+        if len(set(values)) < len(values):
+            return None
+        inserts = [each for each in self._earlier(unit, number) if self._parsed(unit, each).verb == "insert"]
+        for use in uses:
+            own = [each for each in inserts if self._parsed(unit, each).table == use.table and use.role == "equals"]
+            if not own and (len(inserts) != 1 or not self.is_foreign(use)):
+                continue
+            insert = self._parsed(unit, (own or inserts)[0])
+            numbers = self.integers(use, values)
+            if numbers is None or (own and use.column in insert.inserted) or not _increase(numbers):
+                continue
+            new = [at for at, (_, name) in enumerate(insert.columns) if name and name not in insert.inserted]
+            if own:
+                new = [at for at in new if insert.columns[at][1] == use.column]
+            if not insert.columns or len(new) == 1:
+                return Result((own or inserts)[0], new[0] if new else None)
+        return None
+
+    def _parsed(self, unit: Unit, number: int) -> Parsed:
+        return self.parsed[unit.slots[number].statement]
+
+
+def _depends(values: Sequence[str], keys: Sequence[tuple[str | None, ...]]) -> bool:
+    """Whether values are the same whenever the parameters ``keys`` are, with enough repetitions to show it."""
+    if any(not each or None in each or "unknown" in each for each in keys):
+        return False
+    by_key = dict(zip(keys, values, strict=True))
+    is_shown = len(values) - len(by_key) >= _FEWEST_REPEATS and len(set(values)) >= _FEWEST_DIFFERENT
+    return is_shown and all(by_key[key] == value for key, value in zip(keys, values, strict=True))
+
+
+def _increase(numbers: Sequence[int]) -> bool:
+    """Whether nearly all numbers are greater than the one before."""
+    return sum(before < after for before, after in pairwise(numbers)) >= _INCREASING * (len(numbers) - 1)
