@@ -15,6 +15,8 @@ from dbdyno.trace.reading import Trace
 _LONGEST = 2000
 _LONGEST_BODY = 4
 _MOST_UNITS = 20_000
+# Different sequences of statements whose loops are remembered.
+_MOST_SEQUENCES = 50_000
 # Values kept per parameter. Above, a random half of their uses is forgotten.
 _MOST_VALUES = 20_000
 _RANDOM = Random(1)
@@ -25,6 +27,7 @@ _RUNNABLE = frozenset(
     ("call", "delete", "insert", "merge", "release", "replace", "rollback", "savepoint", "select", "table", "update",
      "values", "with")
 )  # fmt: skip
+_ROLLBACKS = ("rollback", "abort")
 # A session that pauses longer is idle.
 _IDLE_US = 60_000_000
 # Between two executions of a loop, an application does little.
@@ -131,7 +134,7 @@ class Units:
     duration_ns: int
 
 
-@dataclass
+@dataclass(slots=True)
 class _Executed:
     statement: int
     start: int | None
@@ -163,6 +166,7 @@ class _Recognizer:
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
         self._units: dict[object, Unit] = {}
+        self._sequences: dict[tuple[int, ...], list[tuple[tuple[int, ...], int]]] = {}
         self._sessions: dict[int, _Session] = {}
         self._controls: list[str] = []
         # Statements in samples.
@@ -206,21 +210,22 @@ class _Recognizer:
     def _finish(self, session: _Session, executed: list[_Executed], *, is_transaction: bool) -> None:
         begin, end = executed[0].start, executed[-1].end
         controls = self._controls
-        last = self._trace.texts[executed[-1].statement].lower()
-        rolled_back = is_transaction and last.startswith(("rollback", "abort"))
-        inner = []
+        rolled_back = is_transaction and self._trace.texts[executed[-1].statement].lower().startswith(_ROLLBACKS)
+        inner: list[_Executed] = []
+        has_failed, duration = False, 0
         for each in executed:
+            has_failed = has_failed or each.failed
+            duration += each.duration_ns
             kind = controls[each.statement]
-            if kind == "no":
-                self._result.left_out[self._trace.texts[each.statement]] += each.count
-            elif kind == "":
+            if kind == "":
                 inner.append(each)
+            elif kind == "no":
+                self._result.left_out[self._trace.texts[each.statement]] += each.count
         pause = self._pause(session, begin)
         unit = None
-        if any(each.failed for each in executed) or len(inner) > _LONGEST:
+        if has_failed or len(inner) > _LONGEST:
             self._result.failed += 1
         elif inner:
-            duration = sum(each.duration_ns for each in executed)
             unit = self._unit(inner, duration, is_transaction=is_transaction, rolled_back=rolled_back)
         if session.last is not None and pause is not None:
             session.last.after_us += pause
@@ -240,8 +245,8 @@ class _Recognizer:
         return pause if pause <= _IDLE_US else None
 
     def _unit(self, inner: list[_Executed], duration: int, *, is_transaction: bool, rolled_back: bool) -> Unit | None:
-        groups = loops([each.statement for each in inner])
-        shape = tuple((body, repeats > 1) for body, repeats in groups)
+        groups = self._loops(tuple([each.statement for each in inner]))
+        shape = tuple([(body, repeats > 1) for body, repeats in groups])
         key = (is_transaction, rolled_back, shape)
         unit = self._units.get(key)
         if unit is None:
@@ -258,6 +263,14 @@ class _Recognizer:
             self._sampled += len(inner)
             unit.samples.append(_sample(unit, inner, repeated))
         return unit
+
+    def _loops(self, sequence: tuple[int, ...]) -> list[tuple[tuple[int, ...], int]]:
+        known = self._sequences.get(sequence)
+        if known is None:
+            known = loops(sequence)
+            if len(self._sequences) < _MOST_SEQUENCES:
+                self._sequences[sequence] = known
+        return known
 
 
 def _record(unit: Unit, inner: Sequence[_Executed], repeats: Sequence[int]) -> None:
