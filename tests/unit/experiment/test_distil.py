@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from dbdyno.base.errors import InputError
 from dbdyno.experiment.distil.parameters import Chooser, ColumnFacts
+from dbdyno.experiment.distil.phases import phases
 from dbdyno.experiment.distil.skew import distinct_values, fitted_skew
 from dbdyno.experiment.distil.units import Counts, loops, recognize
 from dbdyno.experiment.distil.uses import Use, parse_uses
@@ -245,6 +247,33 @@ def test_keys_that_are_returned_need_no_query(tmp_path: Path) -> None:
     text = distilled(path, chooser).text
     assert "-- into: unused_1, order_id\ninsert into orders (customer) values (:customer) returning customer" in text
     assert "last_insert_rowid" not in text
+
+
+def test_phases_of_a_recording() -> None:
+    random = np.random.default_rng(5)
+    constant = random.poisson(4, 1000)
+    assert len(phases(constant.tolist(), 100)) == 1
+    # Ten transactions come at a time.
+    together = random.poisson(0.4, 1000) * 10
+    assert len(phases(together.tolist(), 100)) == 1
+    burst = np.concatenate((random.poisson(2, 600), random.poisson(12, 50), random.poisson(2, 350)))
+    found = phases(burst.tolist(), 100)
+    assert [each.seconds for each in found] == pytest.approx([60, 5, 35], abs=0.5)
+    assert [each.rate for each in found] == pytest.approx([20, 120, 20], rel=0.15)
+    assert sum(each.seconds * each.rate for each in found) == pytest.approx(burst.sum())
+
+
+def test_bursts_are_stages(tmp_path: Path) -> None:
+    path = tmp_path / "burst.trace"
+    with TraceWriter(path, Header("sqlite", "test")) as writer:
+        times = [*range(0, 60_000, 100), *range(60_000, 70_000, 10), *range(70_000, 100_000, 100)]
+        for each in times:
+            writer.add(each % 3, "select a from t where b = 1", Execution(each * 1000, 1000, 1, None, None, []))
+    lines = distilled(path, Chooser(None, None)).text.splitlines()
+    first, last = lines.index("-- arrival = { stages = ["), lines.index("-- ] }")
+    stages = tomllib.loads("\n".join(each.removeprefix("-- ") for each in lines[first : last + 1]))["arrival"]["stages"]
+    assert [each["seconds"] for each in stages] == pytest.approx([60, 10, 30], rel=0.02)
+    assert [each["rate"] for each in stages] == pytest.approx([10, 100, 10], rel=0.05)
 
 
 def test_a_trace_without_statements_is_no_workload(tmp_path: Path) -> None:

@@ -28,6 +28,8 @@ _RUNNABLE = frozenset(
      "values", "with")
 )  # fmt: skip
 _ROLLBACKS = ("rollback", "abort")
+# Parts of a recording in which transactions are counted.
+PARTS = 1000
 # A session that pauses longer is idle.
 _IDLE_US = 60_000_000
 # Between two executions of a loop, an application does little.
@@ -125,6 +127,7 @@ class Units:
     """The transactions of a trace. ``left_out``: executions of statements that a workload can't contain, by text.
 
     ``failed``: transactions that failed or were not finished; ``busy_us``: how long all sessions worked or paused.
+    ``begun``: transactions that began in each of equal parts of the recording.
     """
 
     units: list[Unit]
@@ -132,6 +135,7 @@ class Units:
     failed: int
     busy_us: int
     duration_ns: int
+    begun: list[int] = field(default_factory=lambda: [0] * PARTS)
 
 
 @dataclass(slots=True)
@@ -172,6 +176,9 @@ class _Recognizer:
         # Statements in samples.
         self._sampled = 0
         self._result = Units([], Counter(), 0, 0, 0)
+        header = trace.header
+        self._begin_us = header.begin_us or 0
+        self._part_us = max((header.end_us or 0) - self._begin_us, 1) / PARTS
 
     def read(self) -> Units:
         for batch in self._trace.batches:
@@ -234,6 +241,8 @@ class _Recognizer:
             if unit is session.last and not is_transaction and pause < _LOOP_US:
                 unit.again += 1
         if begin is not None and end is not None:
+            part = int((begin - self._begin_us) / self._part_us)
+            self._result.begun[min(max(part, 0), PARTS - 1)] += 1
             self._result.busy_us += end - begin + max(pause or 0, 0)
         session.last, session.last_end = unit, end
 

@@ -15,6 +15,7 @@ from dbdyno.base.numbers import figure, percent, whole
 from dbdyno.base.text import shortened
 from dbdyno.engines import engine_of
 from dbdyno.experiment.distil.parameters import Chooser, Chosen
+from dbdyno.experiment.distil.phases import Phase, phases
 from dbdyno.experiment.distil.results import Finder, Result
 from dbdyno.experiment.distil.units import Counts, Item, Slot, Unit, Units
 from dbdyno.experiment.distil.uses import Parsed, Use, parse_uses
@@ -36,6 +37,9 @@ _FEWEST_DIFFERENT = 3
 _SHOWN_LEFT_OUT = 160
 _LEFT_OUT = 8
 _LEAST_RUN = 3
+# A shorter recording is one phase.
+_LEAST_RECORDING_S = 10
+_FEWEST_PHASES = 2
 # Pauses whose standard deviation is a smaller part of their mean are equal.
 _REGULAR = 0.3
 
@@ -135,6 +139,8 @@ class WorkloadWriter:
             rate, seconds = figure(total / header.seconds), figure(header.seconds)
             yield f"-- In {seconds} s, {_counted(clients, 'busy session')} did {rate} of its transactions per second."
             yield f"-- To run it like that: dbdyno run FILE.sql --mix --clients {clients} --system URL"
+            if header.seconds >= _LEAST_RECORDING_S:
+                yield from _phase_words(phases(units.begun, header.seconds), total / max(sum(units.begun), 1))
         if not header.ordered:
             yield "-- Statistics don't show transactions and pauses: each statement is a transaction."
         elif self.think and header.resolution_us > _COARSE_US:
@@ -352,6 +358,17 @@ def _loop_words(item: Item, repeats: int) -> str:
     times = f"{low} times" if low == high else f"{low} to {high} times, {figure(item.mean_repeats)} on average"
     cut = f"; {repeats} are written here" if round(item.mean_repeats) > repeats else ""
     return f"-- {what}: repeated {times}{cut}."
+
+
+def _phase_words(found: Sequence[Phase], share: float) -> Iterator[str]:
+    """Describe phases as the stages of an open loop. ``share``: of the recorded transactions that the file has."""
+    if len(found) < _FEWEST_PHASES:
+        return
+    yield "-- The rate varied. As stages of an experiment (`dbdyno describe FILE.sql --mix --toml`), without pauses:"
+    yield "-- arrival = { stages = ["
+    for each in found:
+        yield f"--     {{ seconds = {each.seconds:.3g}, rate = {each.rate * share:.3g} }},"
+    yield "-- ] }"
 
 
 def _counted(number: int, noun: str) -> str:
