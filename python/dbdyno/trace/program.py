@@ -74,24 +74,32 @@ class _Reader(threading.Thread):
     def run(self) -> None:
         with selectors.DefaultSelector() as ready:
             ready.register(self._listener, selectors.EVENT_READ, 0)
-            processes = 0
-            while self._ends_at is None or time.monotonic() < self._ends_at:
-                events = ready.select(_POLL_S)
-                if not events and self._ends_at is not None:
-                    break
-                for key, _ in events:
-                    if key.fileobj is self._listener:
-                        processes += 1
-                        ready.register(self._listener.accept()[0], selectors.EVENT_READ, processes)
-                    elif isinstance(key.fileobj, socket.socket) and not self._read(key.fileobj, key.data):
-                        ready.unregister(key.fileobj)
+            try:
+                self._serve(ready)
+            finally:
+                for key in list(ready.get_map().values()):
+                    if isinstance(key.fileobj, socket.socket):
                         key.fileobj.close()
-            for key in list(ready.get_map().values()):
-                if isinstance(key.fileobj, socket.socket):
+                with self._changed:
+                    self.has_ended = True
+                    self._changed.notify_all()
+
+    def _serve(self, ready: selectors.BaseSelector) -> None:
+        processes = 0
+        while self._ends_at is None or time.monotonic() < self._ends_at:
+            events = ready.select(_POLL_S)
+            if not events and self._ends_at is not None:
+                return
+            for key, _ in events:
+                if key.fileobj is self._listener:
+                    # Without a free file descriptor, processes wait until others have ended.
+                    with contextlib.suppress(OSError):
+                        process, _ = self._listener.accept()
+                        processes += 1
+                        ready.register(process, selectors.EVENT_READ, processes)
+                elif isinstance(key.fileobj, socket.socket) and not self._read(key.fileobj, key.data):
+                    ready.unregister(key.fileobj)
                     key.fileobj.close()
-        with self._changed:
-            self.has_ended = True
-            self._changed.notify_all()
 
     def _read(self, process: socket.socket, number: int) -> bool:
         try:

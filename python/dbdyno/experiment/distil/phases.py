@@ -15,7 +15,7 @@ _FEWEST = 30
 _SHORTEST = 0.01
 _RATIO = 1.5
 _MOST_PHASES = 16
-# Gain in log likelihood, above that of random differences.
+# Gain in log likelihood, which random differences do not reach.
 _GAIN = 10.0
 
 

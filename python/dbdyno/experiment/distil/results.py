@@ -16,11 +16,13 @@ from itertools import pairwise
 
 from dbdyno.experiment.distil.units import Unit
 from dbdyno.experiment.distil.uses import Parsed, Use
+from dbdyno.trace.values import UNKNOWN
 
 # Transactions that show an order, and repeated parameters that show a dependency.
 _FEWEST_KEYS = 10
 _FEWEST_REPEATS = 5
 _FEWEST_DIFFERENT = 3
+_NO_KEYS = frozenset((UNKNOWN, "null"))
 # Concurrent transactions may use their keys in another order.
 _INCREASING = 0.9
 
@@ -66,7 +68,7 @@ class Finder:
         for number, slot in enumerate(unit.slots):
             for place, use in enumerate(self.parsed[slot.statement].uses):
                 values = [sample[number][place] for sample in unit.samples if place < len(sample[number])]
-                known = tuple(each for each in values if each not in (None, "unknown", "null"))
+                known = tuple(each for each in values if each is not None and each not in _NO_KEYS)
                 if len(known) == len(unit.samples):
                     found.setdefault(known, {})[number, place] = use
         return found
@@ -113,7 +115,7 @@ class Finder:
 
 def _depends(values: Sequence[str], keys: Sequence[tuple[str | None, ...]]) -> bool:
     """Whether values are the same whenever the parameters ``keys`` are, with enough repetitions to show it."""
-    if any(not each or None in each or "unknown" in each for each in keys):
+    if any(not each or None in each or UNKNOWN in each for each in keys):
         return False
     by_key = dict(zip(keys, values, strict=True))
     is_shown = len(values) - len(by_key) >= _FEWEST_REPEATS and len(set(values)) >= _FEWEST_DIFFERENT
