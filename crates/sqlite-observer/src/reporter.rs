@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 pub const SOCKET: &str = "DBDYNO_STATEMENTS";
 
 /// Bytes that wait for the recorder. If it takes longer to read them, executions are dropped and counted.
-const ROOM: usize = 1 << 20;
+const ROOM: usize = 4 << 20;
 
 /// This many bytes are sent at once.
 const BLOCK: usize = 1 << 15;
