@@ -174,6 +174,7 @@ def test_keys_that_the_database_generates_are_used_again(cli: Cli) -> None:
     cli("distil", "day.trace", "-o", "my.sql", "--system", "sqlite:shop.db")
     text = (cli.directory / "my.sql").read_text()
     assert "-- into: customer\nselect id from customers where mail = :mail;" in text
+    assert text.count("insert into items (order_id, product) values (:order_id, :product") == 3
     assert "-- into: order_id\nselect last_insert_rowid();" in text
     with closing(sqlite3.connect(path)) as made:
         made.execute("create trigger only_new before insert on items when new.order_id <= 340 begin "

@@ -190,7 +190,14 @@ def test_columns_without_equal_values_get_new_ones() -> None:
     assert chooser.as_string(":n") == "(CONCAT('dbdyno-', CAST(CAST(:n AS SIGNED) AS CHAR)))"
 
 
-def orders(path: Path, *, kept: bool, text: str = "insert into orders (customer) values (?)") -> None:
+def orders(
+    path: Path,
+    *,
+    kept: bool = False,
+    text: str = "insert into orders (customer) values (?)",
+    columns: str = "name, id",
+    updates_customer: bool = True,
+) -> None:
     """A shop that looks its customers up, and uses the keys of new orders. Keys grow by one or two."""
     values = Values(None) if kept else VALUES
     with TraceWriter(path, Header("sqlite", "test", values.kept)) as writer:
@@ -205,11 +212,12 @@ def orders(path: Path, *, kept: bool, text: str = "insert into orders (customer)
         for number in range(40):
             customer, key = number * 7 % 9, key + 1 + number % 2
             add("begin")
-            add("select name, id from customers where mail = ?", f"{customer}@example.com")
+            add(f"select {columns} from customers where mail = ?", f"{customer}@example.com")
             add(text, customer + 100)
             for item in range(3):
                 add("insert into items (order_id, product) values (?, ?)", key, number * item % 5)
-            add("update customers set orders = orders + 1 where id = ?", customer + 100)
+            if updates_customer:
+                add("update customers set orders = orders + 1 where id = ?", customer + 100)
             add("update orders set paid = 1 where id = ?", key)
             add("commit")
 
@@ -240,9 +248,17 @@ def test_later_statements_use_results(tmp_path: Path, kept: bool) -> None:
     assert ("-- into: order_id" in distilled(path, Chooser(None, b"k" * 32)).text) == kept
 
 
+@pytest.mark.parametrize(("columns", "is_recognized"), [("id", True), ("name", False), ("id, name", False)])
+def test_a_selected_key_may_be_a_foreign_key(tmp_path: Path, columns: str, is_recognized: bool) -> None:
+    path = tmp_path / "orders.trace"
+    orders(path, columns=columns, updates_customer=False)
+    chooser = Chooser(lambda table, column: KEYS.get((table, column)), b"k" * 32)
+    assert ("-- into: customer\nselect id from customers" in distilled(path, chooser).text) == is_recognized
+
+
 def test_keys_that_are_returned_need_no_query(tmp_path: Path) -> None:
     path = tmp_path / "orders.trace"
-    orders(path, kept=False, text="insert into orders (customer) values (?) returning customer, id")
+    orders(path, text="insert into orders (customer) values (?) returning customer, id")
     chooser = Chooser(lambda table, column: KEYS.get((table, column)), b"k" * 32)
     text = distilled(path, chooser).text
     assert "-- into: unused_1, order_id\ninsert into orders (customer) values (:customer) returning customer" in text

@@ -107,7 +107,7 @@ class Chooser:
         kept = [int(each.strip("'")) for each in literals if each is not None]
         if len(kept) == len(values):
             return kept
-        facts = self._facts(use)
+        facts = self.facts(use.table, use.column)
         if self.key is None or facts is None or facts.least is None or facts.greatest is None:
             return None
         candidates = range(facts.least, facts.greatest + _LATER_KEYS)
@@ -118,13 +118,9 @@ class Chooser:
         known = {text: each for each in candidates if (text := hashes.of(each)) in wanted}
         return [known[each] for each in values] if len(known) == len(wanted) else None
 
-    def is_foreign(self, use: Use) -> bool:
-        """Whether a column is known to refer to another table."""
-        facts = self._facts(use)
-        return facts is not None and bool(facts.foreign)
-
-    def _facts(self, use: Use) -> ColumnFacts | None:
-        return self.describe(use.table, use.column) if self.describe and use.table and use.column else None
+    def facts(self, table: str, column: str) -> ColumnFacts | None:
+        """Describe a column; ``None`` without a database, or if it doesn't know the column."""
+        return self.describe(table, column) if self.describe and table and column else None
 
     def choose(self, use: Use, counts: Counts) -> Chosen:
         """Choose the values of a parameter."""
@@ -135,7 +131,7 @@ class Chooser:
                 return Chosen(_weighted(kept), "recorded")
             if len(kept) <= _LISTED:
                 return Chosen(_weighted(kept), "the recorded values")
-        facts = self._facts(use)
+        facts = self.facts(use.table, use.column)
         uses = sorted(known.values(), reverse=True)
         if facts is not None:
             return self._from_column(use, facts, known, uses)

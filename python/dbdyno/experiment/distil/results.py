@@ -5,7 +5,8 @@ A trace doesn't contain results. Two kinds can be recognized by the parameters' 
 - **A generated key.** After an insert, a statement uses integers that increase with each transaction. They are in a
   column of the same table, or in a foreign key.
 - **A selected value.** Whenever a select of one row has the same parameters, later statements use the same value, and
-  compare it with a column that the select returns.
+  compare it with a column that the select returns. Or the select returns only a key, and an insert writes it to a
+  foreign key.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from dbdyno.experiment.distil.parameters import ColumnFacts
 from dbdyno.experiment.distil.units import Unit
 from dbdyno.experiment.distil.uses import Parsed, Use
 from dbdyno.trace.values import UNKNOWN
@@ -43,11 +45,11 @@ class Result:
 
 @dataclass(frozen=True)
 class Finder:
-    """Finds results. ``parsed``: statements by number; ``is_foreign``: whether a column refers to another table."""
+    """Finds results. ``parsed``: statements by number; ``describe``: describes a column, if that is known."""
 
     parsed: Mapping[int, Parsed]
     integers: Integers
-    is_foreign: Callable[[Use], bool]
+    describe: Callable[[str, str], ColumnFacts | None]
 
     def find(self, unit: Unit) -> dict[Place, Result]:
         """Return the parameters of a transaction that are results; if several are equal, only the first."""
@@ -84,11 +86,26 @@ class Finder:
             slot = unit.slots[earlier]
             parsed = self.parsed[slot.statement]
             column = next((at for at, each in enumerate(parsed.columns) if each in compared), None)
+            if (
+                column is None
+                and len(parsed.columns) == 1
+                and self._is_key(parsed)
+                and any(map(self._is_foreign, uses))
+            ):
+                column = 0
             if parsed.verb != "select" or slot.most_rows != 1 or column is None:
                 continue
             if _depends(values, [sample[earlier] for sample in unit.samples]):
                 return Result(earlier, column)
         return None
+
+    def _is_key(self, select: Parsed) -> bool:
+        facts = self.describe(*select.columns[0])
+        return facts is not None and facts.is_unique
+
+    def _is_foreign(self, use: Use) -> bool:
+        facts = self.describe(use.table, use.column)
+        return facts is not None and bool(facts.foreign)
 
     def _generated(self, unit: Unit, number: int, uses: Collection[Use], values: Sequence[str]) -> Result | None:
         if len(set(values)) < len(values):
@@ -96,7 +113,7 @@ class Finder:
         inserts = [each for each in self._earlier(unit, number) if self._parsed(unit, each).verb == "insert"]
         for use in uses:
             own = [each for each in inserts if self._parsed(unit, each).table == use.table and use.role == "equals"]
-            if not own and (len(inserts) != 1 or not self.is_foreign(use)):
+            if not own and (len(inserts) != 1 or not self._is_foreign(use)):
                 continue
             insert = self._parsed(unit, (own or inserts)[0])
             numbers = self.integers(use, values)

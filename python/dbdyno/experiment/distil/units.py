@@ -290,8 +290,9 @@ def _record(unit: Unit, inner: Sequence[_Executed], repeats: Sequence[int]) -> N
     before: int | None = None
     for item, repeated in zip(unit.items, repeats, strict=True):
         item.repeats[repeated] += 1
+        firsts: list[int] = []
         for iteration in range(repeated):
-            for slot in item.slots:
+            for index, slot in enumerate(item.slots):
                 each = inner[at]
                 at += 1
                 slot.executions += each.count
@@ -303,11 +304,15 @@ def _record(unit: Unit, inner: Sequence[_Executed], repeats: Sequence[int]) -> N
                 while len(slot.values) < len(each.values):
                     slot.values.append(Counts())
                     slot.equals.append(Counter())
+                if iteration == 0:
+                    firsts.append(number)
+                    number += len(each.values)
                 for place, value in enumerate(each.values):
                     slot.values[place].add(value, each.count)
-                    if iteration == 0:
-                        slot.equals[place][seen.setdefault(value, number)] += 1
-                        number += 1
+                    own = firsts[index] + place
+                    # In later repetitions, a value may be new, and then equals no earlier one.
+                    equal = seen.setdefault(value, own) if iteration == 0 else seen.get(value, own)
+                    slot.equals[place][equal] += 1
 
 
 def _sample(unit: Unit, inner: Sequence[_Executed], repeats: Sequence[int]) -> list[tuple[str | None, ...]]:

@@ -261,7 +261,7 @@ class _Parameters:
                         self._looped.add(id(slot))
         self._results: dict[tuple[int, int], Result] = {}
         self._returning: dict[tuple[int, int | None], tuple[int, int]] = {}
-        for (number, place), result in Finder(parsed, chooser.integers, chooser.is_foreign).find(unit).items():
+        for (number, place), result in Finder(parsed, chooser.integers, chooser.facts).find(unit).items():
             key = (id(unit.slots[number]), place)
             source = (id(unit.slots[result.slot]), result.column)
             if self._origin[key] == key and (has_last_key or result.column is not None):
