@@ -120,6 +120,9 @@ class Engine:
     syntax: Syntax = STANDARD
     """Its lexical rules."""
 
+    bytes_literal = "x'{}'"
+    """A literal of bytes; `{}` stands for their hexadecimal digits."""
+
     parameter_prefix: str | None = None
     """The prefix of numbered parameters in prepared statements, e.g. ``$``; ``None``: parameters are ``?``."""
 

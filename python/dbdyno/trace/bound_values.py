@@ -21,12 +21,13 @@ def bound_values(
         if not isinstance(each, Bound):
             made.append(values.of_literal(each.text))
             continue
-        found = _parameter(each, parameters)
+        found = parameter_of(each, parameters)
         made.append(UNKNOWN if found is UNKNOWN_PARAMETER else values.of(found))
     return made
 
 
-def _parameter(bound: Bound, parameters: Sequence[Any] | Mapping[str, Any] | None) -> Any:
+def parameter_of(bound: Bound, parameters: Sequence[Any] | Mapping[str, Any] | None) -> Any:
+    """Return the value of a parameter, or :data:`UNKNOWN_PARAMETER`."""
     if isinstance(parameters, Mapping):
         return parameters.get(bound.name, UNKNOWN_PARAMETER)
     at = int(bound.name) - 1 if bound.name.isdigit() else bound.at

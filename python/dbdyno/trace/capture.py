@@ -18,6 +18,7 @@ from dbdyno.trace.bound_values import bound_values
 from dbdyno.trace.fingerprint import Fingerprints
 from dbdyno.trace.header import Header
 from dbdyno.trace.parquet import Execution, TraceWriter
+from dbdyno.trace.sent import SentStatements
 from dbdyno.trace.values import UNKNOWN, Values, trace_key
 
 # MySQL's digests write a list as `(...)`.
@@ -61,6 +62,7 @@ def record_logs(paths: Sequence[Path], output: Path, options: LogOptions) -> Hea
         values = Values(None if options.keep else trace_key(output))
         header = Header(engine.name, log.form, values.kept, resolution_us=log.resolution_us)
     fingerprints = Fingerprints(header.engine)
+    sent = SentStatements(header.engine) if options.keep else None
     with TraceWriter(output, header) as writer:
         for path in paths:
             with _opened(path, options) as (engine, log):
@@ -70,7 +72,7 @@ def record_logs(paths: Sequence[Path], output: Path, options: LogOptions) -> Hea
                         f"its format is {log.form}, and the first log's {header.source}",
                         "give logs of one format",
                     )
-                _add(writer, log, fingerprints, values)
+                _add(writer, log, (fingerprints, values, sent))
         if not header.statements:
             hint = 'the page "Your application\'s load" lists the settings that log all statements'
             raise InputError(str(paths[0]), "the log contains no statement", hint)
@@ -86,11 +88,20 @@ def _opened(path: Path, options: LogOptions) -> Iterator[tuple[Engine, Statement
         raise InputError(str(path), f"cannot read the log: {reason(error)}", "give the path of a log file") from error
 
 
-def _add(writer: TraceWriter, log: StatementLog, fingerprints: Fingerprints, values: Values) -> None:
+def _add(writer: TraceWriter, log: StatementLog, writers: tuple[Fingerprints, Values, SentStatements | None]) -> None:
+    fingerprints, values, sent = writers
     for each in log.entries:
         made = fingerprints.of(each.text)
         written = bound_values(made, values, each.parameters)
-        execution = Execution(each.start_us, each.duration_ns, each.rows, each.error, each.size, written)
+        execution = Execution(
+            each.start_us,
+            each.duration_ns,
+            each.rows,
+            each.error,
+            each.size,
+            written,
+            sent=None if sent is None else sent.of(made, each.text, each.parameters),
+        )
         writer.add(each.session, made.text, execution)
 
 

@@ -10,8 +10,10 @@ from typing import NamedTuple
 from dbdyno.engines.lookup import known_engine
 from dbdyno.engines.sql_lexer import Kind, Syntax, Token, UnterminatedError, placeholders, significant, tokenize
 
-# Statements whose text is kept. Others, such as `create user`, are known by their first words.
 _KEPT = frozenset(("call", "delete", "explain", "insert", "merge", "replace", "select", "table", "update", "values"))
+QUERIES_AND_CHANGES = _KEPT | {"with", "("}
+"""First words of statements whose text is kept. Others, such as `create user`, are known by their first words."""
+
 _CONTROLS = frozenset(("abort", "begin", "commit", "end", "release", "rollback", "savepoint", "start"))
 _OBJECTS = frozenset(
     ("database", "function", "index", "role", "schema", "sequence", "table", "trigger", "user", "view")
@@ -67,13 +69,17 @@ Found = Literal | Bound
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """A statement without its values. ``values``: what each `?` stands for; for a list, the first of its values."""
+    """A statement without its values. ``values``: what each `?` stands for; for a list, the first of its values.
+
+    ``is_whole``: it has all other parts of the statement, rather than the first words.
+    """
 
     text: str
     values: Sequence[Found] = ()
+    is_whole: bool = True
 
 
-UNREADABLE = Fingerprint("(unreadable)")
+UNREADABLE = Fingerprint("(unreadable)", is_whole=False)
 
 
 @dataclass(frozen=True)
@@ -84,6 +90,7 @@ class _Skeleton:
     places: Sequence[int]
     # Literals that remain in the text, by their index among the literals.
     fixed: Sequence[tuple[int, str]]
+    is_whole: bool
 
 
 class Fingerprints:
@@ -105,7 +112,8 @@ class Fingerprints:
         key = _LITERAL.sub(_marked, text)
         known = self._skeletons.get(key)
         if known is not None and all(literals[at][0] == fixed for at, fixed in known.fixed):
-            return Fingerprint(known.text, [Literal(literals[at][0], literals[at].start()) for at in known.places])
+            values = [Literal(literals[at][0], literals[at].start()) for at in known.places]
+            return Fingerprint(known.text, values, known.is_whole)
         made = read_fingerprint(text, self._syntax)
         if len(self._skeletons) < _SKELETONS:
             self._skeletons[key] = _skeleton(made, literals)
@@ -130,7 +138,7 @@ def _skeleton(made: Fingerprint, literals: Sequence[re.Match[str]]) -> _Skeleton
         return None
     varying = set(places)
     fixed = [(index, each[0]) for index, each in enumerate(literals) if index not in varying]
-    return _Skeleton(made.text, places, fixed)
+    return _Skeleton(made.text, places, fixed, made.is_whole)
 
 
 def read_fingerprint(text: str, syntax: Syntax) -> Fingerprint:
@@ -144,7 +152,7 @@ def read_fingerprint(text: str, syntax: Syntax) -> Fingerprint:
         tokens.pop()
     outline = _without_text(tokens)
     if outline is not None:
-        return Fingerprint(outline)
+        return Fingerprint(outline, is_whole=False)
     items = _shortened(list(_items(text, tokens, bound, syntax)))
     return Fingerprint(_joined(items), [each.value for each in items if each.value is not None])
 
@@ -160,7 +168,7 @@ def _without_text(tokens: Sequence[Token]) -> str | None:
         return _control(tokens)
     if words[0] == "pragma":
         return f"pragma {words[1]}" if len(words) > 1 and tokens[1].kind is Kind.WORD else "pragma"
-    return None if words[0] in _KEPT or words[0] in ("with", "(") else _outline(tokens)
+    return None if words[0] in QUERIES_AND_CHANGES else _outline(tokens)
 
 
 def _control(tokens: Sequence[Token]) -> str:
@@ -218,7 +226,7 @@ def _items(text: str, tokens: Sequence[Token], bound: dict[int, int], syntax: Sy
             and not _is_operand(before, bound)
         )
         if token.start in bound:
-            yield _Item("?", glued, Bound(_bound_name(token.text), bound[token.start]))
+            yield _Item("?", glued, Bound(bound_name(token.text), bound[token.start]))
         elif is_negative and behind is not None:
             yield _Item("?", glued, Literal(f"-{behind.text}", token.start))
             at += 1
@@ -241,7 +249,7 @@ def _items(text: str, tokens: Sequence[Token], bound: dict[int, int], syntax: Sy
         at += 1
 
 
-def _bound_name(text: str) -> str:
+def bound_name(text: str) -> str:
     """Return the name of a parameter; empty for `?` and `%s`."""
     if text.startswith("%"):
         return text[2:-2]

@@ -3,7 +3,7 @@
 It is a sequence of gzip members, each of JSON lines. Several processes may append to one journal. A member begins with
 an object, the header of the process. Lists follow: ``["text", number, statement]`` and, for each execution,
 ``[session, text, start_us, duration_ns, rows, error, bytes, values]``. A ninth element says whether a transaction was
-open afterwards, if the server said so.
+open afterwards, if the server said so. If values are kept, a tenth element is the statement as it was sent.
 """
 
 from __future__ import annotations
@@ -62,10 +62,10 @@ def _batches(path: Path, texts: Texts) -> Iterator[Batch]:
             if each[0] == "text":
                 own[each[1]] = texts.number(each[2])
                 continue
-            session, text, start, duration, rows, error, size, values, *is_open = each
+            session, text, start, duration, rows, error, size, values, *further = each
             number = sessions.setdefault((process, session), len(sessions))
             batch.session.append(number)
-            batch.transaction.append(transactions.of(number, texts.texts[own[text]], *is_open))
+            batch.transaction.append(transactions.of(number, texts.texts[own[text]], *further[:1]))
             batch.statement.append(own[text])
             batch.start.append(start)
             batch.duration_ns.append(duration)
@@ -74,6 +74,7 @@ def _batches(path: Path, texts: Texts) -> Iterator[Batch]:
             batch.bytes.append(size)
             batch.count.append(1)
             batch.values.append(values)
+            batch.sent.append(further[1] if len(further) > 1 else None)
         if len(batch) >= ROW_GROUP:
             yield batch
             batch = Batch()

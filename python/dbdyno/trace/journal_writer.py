@@ -13,6 +13,7 @@ from dbdyno.trace.fingerprint import UNREADABLE, Fingerprints
 from dbdyno.trace.header import Failures, Header
 from dbdyno.trace.journal import packed
 from dbdyno.trace.recorded import Recorded
+from dbdyno.trace.sent import SentStatements
 from dbdyno.trace.values import Values, trace_key
 
 
@@ -26,6 +27,7 @@ class JournalWriter:
         name = engine_named(engine) or engine
         self._values = Values(None if keep else trace_key(trace or path))
         self._fingerprints = Fingerprints(name)
+        self._sent = SentStatements(name) if keep else None
         self._header = Header(name, source, self._values.kept)
         self._path = path
         self._failures = Failures()
@@ -43,7 +45,11 @@ class JournalWriter:
             values = bound_values(made, self._values, each.parameters)
             times = each.start_ns // 1000, each.duration_ns
             line = [each.session, numbers[text], *times, each.rows, each.error, each.size, values]
-            lines.append(line if each.open is None else [*line, each.open])
+            if self._sent is not None:
+                sent = None if each.text is None else self._sent.of(made, each.text, each.parameters)
+                lines.append([*line, each.open, sent])
+            else:
+                lines.append(line if each.open is None else [*line, each.open])
         self._header.dropped = dropped
         content = packed(self._header, process, lines)
         # One write() appends the member as a whole, whichever other processes append to the journal, too.

@@ -22,7 +22,7 @@ _MOST_STATEMENTS = 50_000
 OTHER = "(other)"
 
 COLUMNS = (
-    "session", "transaction", "statement", "start", "duration_ns", "rows", "error", "bytes", "count", "values"
+    "session", "transaction", "statement", "start", "duration_ns", "rows", "error", "bytes", "count", "values", "sent"
 )  # fmt: skip
 
 
@@ -32,6 +32,7 @@ class Batch:
 
     ``statement``: indexes of :attr:`Texts.texts`. ``start``: microseconds since 1970. ``duration_ns``, ``rows`` and
     ``bytes`` are totals of ``count`` executions. ``values``: as :class:`dbdyno.trace.values.Values` writes them.
+    ``sent``: the statement with its parameters, if values are kept.
     """
 
     session: list[int] = field(default_factory=list)
@@ -44,6 +45,7 @@ class Batch:
     bytes: list[int | None] = field(default_factory=list)
     count: list[int] = field(default_factory=list)
     values: list[Sequence[str]] = field(default_factory=list)
+    sent: list[str | None] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.session)
@@ -62,6 +64,7 @@ class Execution(NamedTuple):
     size: int | None = None
     values: Sequence[str] = ()
     executions: int = 1
+    sent: str | None = None
 
 
 class Texts:
@@ -107,6 +110,7 @@ def schema() -> pa.Schema:
             pa.field("bytes", pa.int64()),
             pa.field("count", pa.int64(), nullable=False),
             pa.field("values", pa.list_(pa.string())),
+            pa.field("sent", pa.string()),
         ]
     )
 
@@ -153,6 +157,7 @@ class TraceWriter:
         batch.bytes.append(execution.size)
         batch.count.append(execution.executions)
         batch.values.append(execution.values)
+        batch.sent.append(execution.sent)
         header.statements += execution.executions
         if start_us is not None:
             end = start_us + (duration_ns or 0) // 1000
@@ -253,4 +258,5 @@ def _batch(pa: Any, made: Any, texts: Texts) -> Batch:
         bytes=made.column("bytes").to_pylist(),
         count=made.column("count").to_pylist(),
         values=values,
+        sent=made.column("sent").to_pylist() if "sent" in made.schema.names else [None] * len(made),
     )

@@ -34,6 +34,7 @@ class Duckdb(Engine):
     in_worker = True
     timed: frozenset[Timed] = frozenset({"files", "computing"})
     grammar = "duckdb"
+    bytes_literal = "unhex('{}')"
     syntax = Syntax(
         backticks=False,
         brackets=False,

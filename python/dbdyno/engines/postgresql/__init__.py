@@ -50,6 +50,7 @@ class Postgresql(ServerEngine):
     aliases = ("postgres",)
     products = ("PostgreSQL",)
     grammar = "postgres"
+    bytes_literal = r"'\x{}'"
     syntax = Syntax(
         backticks=False,
         brackets=False,
