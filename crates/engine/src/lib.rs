@@ -171,6 +171,14 @@ pub trait Session {
         )))
     }
 
+    /// Runs a text of statements that are not part of the plan. Returns the rows that they returned or changed.
+    fn execute_text(&mut self, _text: &str) -> impl Future<Output = Result<u64, Failure>> {
+        std::future::ready(Err(Failure::new(
+            FailureKind::Other,
+            "the engine can't execute recorded statements",
+        )))
+    }
+
     /// The engine's counters for this session since it was opened.
     fn counters(&mut self) -> SessionCounters {
         SessionCounters::default()

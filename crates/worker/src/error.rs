@@ -28,6 +28,9 @@ pub enum WorkError {
     #[cfg(feature = "servers")]
     #[error(transparent)]
     Proxy(#[from] dbdyno_proxy::ProxyError),
+    /// A replay could not begin, or ended.
+    #[error(transparent)]
+    Replay(#[from] dbdyno_replay::ReplayError),
     /// A histogram could not be written.
     #[error(transparent)]
     Encoding(#[from] EncodingFailed),
@@ -66,6 +69,7 @@ impl WorkError {
             Self::Probe(_) => "probe",
             #[cfg(feature = "servers")]
             Self::Proxy(_) => "proxy",
+            Self::Replay(_) => "replay",
             Self::Encoding(_) | Self::Output(_) => "output",
         }
     }

@@ -12,6 +12,7 @@ mod error;
 mod events;
 mod latency;
 mod query;
+mod replay;
 mod result;
 mod work;
 mod writes;
@@ -60,6 +61,8 @@ enum Command {
     /// output
     #[cfg(feature = "servers")]
     Proxy,
+    /// Replay recorded statements: JSON on standard input, lines of JSON on standard output
+    Replay,
 }
 
 /// The schemas.
@@ -79,6 +82,7 @@ fn main() -> ExitCode {
         Some(Command::Amalgamation { directory }) => amalgamation::write(&directory),
         #[cfg(feature = "servers")]
         Some(Command::Proxy) => proxy(),
+        Some(Command::Replay) => replay(),
         None => run(&events),
     };
     let Err(error) = result else { return ExitCode::SUCCESS };
@@ -116,6 +120,15 @@ fn proxy() -> Result<(), WorkError> {
     std::io::stdin().read_line(&mut text)?;
     let task = serde_json::from_str(&text).map_err(|error| WorkError::Output(error.into()))?;
     Ok(dbdyno_proxy::run(&task, &STOP)?)
+}
+
+/// Replays what standard input contains after the task.
+fn replay() -> Result<(), WorkError> {
+    end_with_parent()?;
+    let mut text = String::new();
+    std::io::stdin().read_line(&mut text)?;
+    let task = serde_json::from_str(&text).map_err(|error| WorkError::Output(error.into()))?;
+    replay::replay(&task)
 }
 
 /// Makes SIGINT and SIGTERM end the process, because only trials and locks have something to write when stopped.

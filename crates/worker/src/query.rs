@@ -8,27 +8,30 @@ use dbdyno_engines::Target;
 use dbdyno_load::runtime;
 use dbdyno_program::value::{Owned, Values};
 use dbdyno_protocol::event::Event;
+use dbdyno_protocol::plan;
 use dbdyno_protocol::plan::document::{Ask, FailureKind, Trial};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::task::Poll;
 
 /// Runs the query and reports the first column of the first row as text.
 pub fn ask(task: &Ask, events: &Events) -> Result<(), WorkError> {
     let target = Target::try_from(&task.target)?;
-    let answer = target.measure(&trial(task)?, FirstValue)??;
+    let step = json!({"do": "execute", "statement": 0, "into": ["answer"]});
+    let statements = json!([{"name": "question", "sql": task.sql}]);
+    let transactions = json!([{"name": "question", "steps": [step]}]);
+    let answer = target.measure(&trial(&task.target, &statements, &transactions)?, FirstValue)??;
     events.write(&Event::Answer { answer })?;
     Ok(())
 }
 
-/// A trial with this one statement, which an engine needs to prepare itself.
-fn trial(task: &Ask) -> Result<Trial, WorkError> {
-    let step = json!({"do": "execute", "statement": 0, "into": ["answer"]});
+/// A trial of one client, which an engine needs to prepare itself.
+pub fn trial(target: &plan::Target, statements: &Value, transactions: &Value) -> Result<Trial, WorkError> {
     let trial = json!({
-        "target": task.target,
+        "target": target,
         "clients": 1,
         "window": {"transactions": 1},
-        "statements": [{"name": "question", "sql": task.sql}],
-        "transactions": [{"name": "question", "steps": [step]}],
+        "statements": statements,
+        "transactions": transactions,
     });
     serde_json::from_value(trial).map_err(|error| WorkError::Output(error.into()))
 }

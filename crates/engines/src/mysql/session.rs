@@ -54,6 +54,8 @@ pub struct MysqlSession {
     bound: Vec<u8>,
     reader: Reader,
     text: String,
+    /// Whether a text may have several statements.
+    takes_several: bool,
 }
 
 impl MysqlSession {
@@ -83,6 +85,7 @@ impl MysqlSession {
             bound: Vec::new(),
             reader: Reader::new(begun.status),
             text: String::new(),
+            takes_several: false,
         };
         if !target.session.is_empty() {
             session.query(&assignments(&target.session)).await.map_err(|failure| {
@@ -277,6 +280,28 @@ impl Session for MysqlSession {
         }
     }
 
+    async fn execute_text(&mut self, text: &str) -> Result<u64, Failure> {
+        if !self.takes_several {
+            // The option 0 switches several statements on.
+            self.wire.command(Command::COM_SET_OPTION as u8, &[0, 0]);
+            self.wire.connection.flush().await?;
+            let place = self.wire.packet().await?;
+            let body = self.wire.body(&place);
+            if body.first() == Some(&0xff) {
+                return Err(error(body));
+            }
+            self.takes_several = true;
+        }
+        self.wire.command(Command::COM_QUERY as u8, text.as_bytes());
+        self.wire.connection.flush().await?;
+        let marks = &mut Marks::new(None);
+        let rows = self
+            .reader
+            .read(&mut self.wire, false, Capture::nothing(), marks)
+            .await?;
+        Ok(rows.returned + rows.changed)
+    }
+
     fn hold_up_thread(&mut self) -> Result<(), Failure> {
         self.wire.connection.hold_up_thread()
     }
@@ -360,6 +385,7 @@ mod tests {
             bound: Vec::new(),
             reader: Reader::new(2),
             text: String::new(),
+            takes_several: false,
         }
     }
 

@@ -360,6 +360,33 @@ impl Session for PostgresqlSession {
         }
     }
 
+    async fn execute_text(&mut self, text: &str) -> Result<u64, Failure> {
+        frontend::query(text, &mut self.wire.connection.out).map_err(unsayable)?;
+        self.wire.connection.flush().await?;
+        let (mut rows, mut failure) = (0, None);
+        loop {
+            let message = match self.wire.message().await {
+                Ok(message) => message,
+                Err(broken) => return Err(failure.unwrap_or(broken)),
+            };
+            let body = self.wire.body(&message);
+            match message.tag {
+                b'C' => rows += tag_count(body),
+                b'G' => {
+                    frontend::copy_fail("the data is not recorded", &mut self.wire.connection.out)
+                        .map_err(unsayable)?;
+                    self.wire.connection.flush().await?;
+                }
+                b'E' => failure = failure.or_else(|| Some(error(body))),
+                b'Z' => {
+                    self.open = body != b"I";
+                    return failure.map_or(Ok(rows), Err);
+                }
+                _ => {}
+            }
+        }
+    }
+
     fn hold_up_thread(&mut self) -> Result<(), Failure> {
         self.wire.connection.hold_up_thread()
     }
@@ -502,6 +529,12 @@ fn changed(tag: &[u8]) -> u64 {
     if tag.starts_with(b"SELECT") {
         return 0;
     }
+    tag_count(tag)
+}
+
+/// Number of returned or changed rows in a command tag.
+#[inline]
+fn tag_count(tag: &[u8]) -> u64 {
     let mut count = 0_u64;
     let end = tag
         .iter()

@@ -64,6 +64,7 @@ api! {
         unsafe extern "C" fn(Db, Option<unsafe extern "C" fn(*mut c_void, c_int) -> c_int>, *mut c_void) -> c_int;
     get_autocommit = sqlite3_get_autocommit: unsafe extern "C" fn(Db) -> c_int;
     changes = sqlite3_changes: unsafe extern "C" fn(Db) -> c_int;
+    total_changes = sqlite3_total_changes: unsafe extern "C" fn(Db) -> c_int;
     db_status = sqlite3_db_status: unsafe extern "C" fn(Db, c_int, *mut c_int, *mut c_int, c_int) -> c_int;
     prepare_v2 = sqlite3_prepare_v2:
         unsafe extern "C" fn(Db, *const c_char, c_int, *mut Stmt, *mut *const c_char) -> c_int;

@@ -521,6 +521,31 @@ impl SqliteSession {
         result
     }
 
+    /// Runs statements that are not part of the plan. Returns the rows that they returned or changed.
+    fn run_text(&self, text: &str) -> Result<u64, Failure> {
+        let (mut rest, mut rows) = (text, 0);
+        while !rest.is_empty() {
+            let (prepared, read) = self.parse(rest)?;
+            if prepared.statement.is_null() {
+                break;
+            }
+            // SAFETY: the connection is open.
+            let before = unsafe { (self.api.total_changes)(self.db) };
+            let result = self.run(&prepared, Capture::nothing(), &mut Marks::new(None));
+            self.finalize(prepared.statement);
+            let result = result?;
+            // The library keeps the number of changed rows until the next change.
+            // SAFETY: as above.
+            let has_changed = unsafe { (self.api.total_changes)(self.db) } != before;
+            rows += match prepared.columns {
+                0 if has_changed => result.changed,
+                _ => result.returned,
+            };
+            rest = &rest[read..];
+        }
+        Ok(rows)
+    }
+
     /// Runs a statement that begins or ends a transaction. It is prepared as often as the plan's statements.
     fn run_control(&mut self, control: Control) -> Result<(), Failure> {
         let which = match control {
@@ -565,6 +590,10 @@ impl Session for SqliteSession {
 
     fn control(&mut self, control: Control) -> Poll<Result<(), Failure>> {
         Poll::Ready(self.run_control(control))
+    }
+
+    async fn execute_text(&mut self, text: &str) -> Result<u64, Failure> {
+        self.run_text(text)
     }
 
     fn counters(&mut self) -> SessionCounters {
@@ -632,6 +661,17 @@ fn code_name(code: c_int) -> String {
         ffi::SQLITE_CORRUPT => "SQLITE_CORRUPT",
         ffi::SQLITE_ERROR => "SQLITE_ERROR",
         ffi::SQLITE_AUTH => "SQLITE_AUTH",
+        ffi::SQLITE_CONSTRAINT => "SQLITE_CONSTRAINT",
+        ffi::SQLITE_CONSTRAINT_CHECK => "SQLITE_CONSTRAINT_CHECK",
+        ffi::SQLITE_CONSTRAINT_DATATYPE => "SQLITE_CONSTRAINT_DATATYPE",
+        ffi::SQLITE_CONSTRAINT_FOREIGNKEY => "SQLITE_CONSTRAINT_FOREIGNKEY",
+        ffi::SQLITE_CONSTRAINT_NOTNULL => "SQLITE_CONSTRAINT_NOTNULL",
+        ffi::SQLITE_CONSTRAINT_PRIMARYKEY => "SQLITE_CONSTRAINT_PRIMARYKEY",
+        ffi::SQLITE_CONSTRAINT_ROWID => "SQLITE_CONSTRAINT_ROWID",
+        ffi::SQLITE_CONSTRAINT_TRIGGER => "SQLITE_CONSTRAINT_TRIGGER",
+        ffi::SQLITE_CONSTRAINT_UNIQUE => "SQLITE_CONSTRAINT_UNIQUE",
+        ffi::SQLITE_MISMATCH => "SQLITE_MISMATCH",
+        ffi::SQLITE_INTERRUPT => "SQLITE_INTERRUPT",
         _ => return format!("code {code}"),
     };
     name.to_owned()
