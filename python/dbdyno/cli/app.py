@@ -13,7 +13,7 @@ from typer.main import get_command
 
 from dbdyno.base.errors import DbdynoError, InputError
 from dbdyno.base.text import printable
-from dbdyno.cli.capture_command import capture, distil, trace
+from dbdyno.cli.capture_command import capture, distil, replay, trace
 from dbdyno.cli.completion import complete_systems
 from dbdyno.cli.cpu_command import cpu
 from dbdyno.cli.describe_command import describe, init, list_experiments
@@ -100,6 +100,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "noise": noise,
     "capture": capture,
     "distil": distil,
+    "replay": replay,
     "gate": gate,
     "baseline": baseline,
     "systems": list_systems,

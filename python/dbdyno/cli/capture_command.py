@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from dbdyno.cli.options import DirOption, JsonOption, SystemOption
+from dbdyno.cli.options import AllowWritesOption, DirOption, JsonOption, SystemOption
 
 trace = typer.Typer(name="trace", help="Show what an application sent to its database.")
 
@@ -109,3 +109,24 @@ def distil(
     from dbdyno.cli.distil import DistilOptions, distil_trace
 
     distil_trace(file, output, system or [], DistilOptions(directory, think == "recorded", top))
+
+
+def replay(
+    file: TraceArgument,
+    system: SystemOption = None,
+    speed: Annotated[
+        str, typer.Option("--speed", metavar="N|max", help="Times as fast as recorded, or as fast as possible")
+    ] = "1",
+    top: Annotated[int, typer.Option("--top", min=1, help="Number of statements to show")] = 10,
+    json: JsonOption = None,
+    directory: DirOption = None,
+    allow_writes: AllowWritesOption = False,
+) -> None:
+    """Replay a trace with kept values: same sessions, order and times. Shows what differs, and whether it kept up."""
+    from dbdyno.cli.replay import ReplayOutput, read_speed, replay_trace
+    from dbdyno.run.replay import ReplayOptions
+
+    options = ReplayOptions(read_speed(speed), directory, allow_writes)
+    code = replay_trace(file, system or [], options, ReplayOutput(top, json))
+    if code:
+        raise typer.Exit(code)

@@ -10,7 +10,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
     "Measure": ("run", "try", "queries", "init", "tour"),
     "Understand": ("why", "tune", "show", "runs", "report", "list", "describe", "cpu", "predict"),
     "Compare": ("compare", "upgrade", "history", "noise"),
-    "Record": ("capture", "distil", "trace"),
+    "Record": ("capture", "distil", "replay", "trace"),
     "CI": ("gate", "baseline"),
     "Engines": ("systems", "check", "sqlite", "duckdb", "web"),
     "Files": ("store", "cache"),
@@ -58,6 +58,10 @@ EXAMPLES: Mapping[str, tuple[str, str]] = {
     "distil": (
         "distil day.trace -o my.sql --system postgresql://me@host/shop",
         "run my.sql --mix --clients 8 --system postgresql://me@host/shop",
+    ),
+    "replay": (
+        "replay day.trace --system sqlite:copy.db",
+        "replay day.trace --system postgresql://me@old/shop --system postgresql://me@new/shop --allow-writes",
     ),
     "trace convert": ("trace convert day.trace.journal -o day.trace", "trace convert app.trace -o parquet.trace"),
     "trace show": ("trace show day.trace", "trace show day.trace --top 20"),

@@ -402,7 +402,7 @@ class Engine:
         """Return the findings specific to this engine, of the kinds in :attr:`finding_kinds`."""
         return []
 
-    # Recording an application's statements.
+    # Recording an application's statements, and replaying them.
 
     log_forms: tuple[str, ...] = ()
     """The forms of its logs of statements that dbdyno reads."""
@@ -412,6 +412,12 @@ class Engine:
 
     last_key: str | None = None
     """A query for the key that the session's last insert generated; ``None``: only `returning` gives it."""
+
+    replays = False
+    """Whether recorded statements can be replayed on it."""
+
+    usual_settings: Mapping[str, str] = {}
+    """Settings that drivers make for each connection, unless applications choose others."""
 
     statement_totals: str | None = None
     """A query for its statistics of statements, as one JSON array; ``None``: it has none.

@@ -6,30 +6,22 @@ keep up, the proxy drops statements and counts them.
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
-import json
 import os
-import select
-import subprocess
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dbdyno.base.errors import InputError, SystemFailed
+from dbdyno.base.errors import InputError
 from dbdyno.engines import engine_of
 from dbdyno.engines.server.engine import ServerEngine
 from dbdyno.model.plan.system import SystemSpec
-from dbdyno.runtime.worker import worker_path
+from dbdyno.runtime.line_worker import LineWorker
 from dbdyno.runtime.workspace.interruption import Interruption
 from dbdyno.trace.header import Header
 from dbdyno.trace.journal_writer import JournalWriter
-from dbdyno.trace.reports import INTERVAL_S, QUEUE_BYTES, Observer, ReportRecorder, recording
+from dbdyno.trace.reports import QUEUE_BYTES, Observer, ReportRecorder, recording
 
 SOURCE = "a proxy"
-
-_READ = _PIPE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -46,71 +38,12 @@ class ProxyOptions:
     queue_bytes: int = QUEUE_BYTES
 
 
-class Proxy:
+class Proxy(LineWorker):
     """A running proxy. It ends with this process."""
 
     def __init__(self, system: SystemSpec, options: ProxyOptions) -> None:
-        self._process = subprocess.Popen(
-            [worker_path(), "proxy"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={**os.environ, "DBDYNO_PARENT": str(os.getpid())},
-            # Ctrl-C must not reach it: it ends when everything is read.
-            start_new_session=True,
-        )
-        assert self._process.stdin is not None and self._process.stdout is not None  # noqa: S101
-        self._pipe = self._process.stdout.fileno()
-        with contextlib.suppress(OSError, AttributeError):
-            # The standard size of 64 KB is filled within a millisecond.
-            fcntl.fcntl(self._pipe, fcntl.F_SETPIPE_SZ, _PIPE)
-        with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.write(json.dumps(_task(system, options)).encode() + b"\n")
-            self._process.stdin.close()
-
-    @property
-    def pid(self) -> int:
-        """Its process id."""
-        return self._process.pid
-
-    def reports(self) -> Iterator[list[Any] | None]:
-        """Yield what it reports, until it ends; ``None`` if it reported nothing for some time.
-
-        Raises SystemFailed if it failed.
-        """
-        rest = b""
-        failure = ""
-        while True:
-            if not select.select([self._pipe], [], [], INTERVAL_S)[0]:
-                yield None
-                continue
-            data = os.read(self._pipe, _READ)
-            if not data:
-                break
-            lines = (rest + data).split(b"\n")
-            rest = lines.pop()
-            for line in lines:
-                report = json.loads(line)
-                if isinstance(report, dict):
-                    failure = str(report["message"])
-                else:
-                    yield report
-        code = self._process.wait()
-        if failure:
-            raise SystemFailed(failure)
-        if code != 0:
-            how = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
-            raise SystemFailed(f"the proxy {how}")
-
-    def stop(self) -> None:
-        """Ask it to end; it reports what it has first."""
-        if self._process.poll() is None:
-            self._process.terminate()
-
-    def kill(self) -> None:
-        """Kill it."""
-        if self._process.poll() is None:
-            self._process.kill()
-        self._process.wait()
+        super().__init__("proxy", _task(system, options))
+        self.end_input()
 
 
 def record_proxy(

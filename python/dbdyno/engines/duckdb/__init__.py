@@ -33,6 +33,7 @@ class Duckdb(Engine):
     location: Location = "file"
     in_worker = True
     timed: frozenset[Timed] = frozenset({"files", "computing"})
+    replays = True
     grammar = "duckdb"
     bytes_literal = "unhex('{}')"
     syntax = Syntax(

@@ -42,6 +42,7 @@ class Mysql(ServerEngine):
     message_calls = True
     aliases = ("mariadb",)
     products = ("MariaDB", "MySQL")
+    replays = True
     grammar = "mysql"
     syntax = Syntax(
         backslashes=True,

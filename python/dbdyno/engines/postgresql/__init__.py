@@ -49,6 +49,7 @@ class Postgresql(ServerEngine):
     message_calls = True
     aliases = ("postgres",)
     products = ("PostgreSQL",)
+    replays = True
     grammar = "postgres"
     bytes_literal = r"'\x{}'"
     syntax = Syntax(

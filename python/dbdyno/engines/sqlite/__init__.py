@@ -50,6 +50,9 @@ class Sqlite(Engine):
     timed: frozenset[Timed] = frozenset({"files", "inside", "mutexes", "computing"})
     file_calls = True
     locks: Locks = "file"
+    replays = True
+    # As in Python, whose connections wait 5 s for a lock.
+    usual_settings: Mapping[str, str] = {"busy_timeout": "5000"}
     grammar = "sqlite"
     last_key = "select last_insert_rowid()"
     builds_releases = True
