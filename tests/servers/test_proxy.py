@@ -39,12 +39,12 @@ Row = tuple[str, int | None, int | None, str | None]
 def connected(engine: str, port: int, **options: Any) -> Any:
     if engine == "postgresql":
         return psycopg.connect(
-            host="127.0.0.1", port=port, user="me", password=PASSWORD, dbname="postgres",
-            application_name="planted-name", **({"sslmode": "disable"} | options),
+            host="127.0.0.1", port=port, user="me", password=PASSWORD,
+            application_name="planted-name", **({"sslmode": "disable", "dbname": "postgres"} | options),
         )  # fmt: skip
     return pymysql.connect(
-        host="127.0.0.1", port=port, user="me", password=PASSWORD, database="dbdyno", program_name="planted-name",
-        local_infile=True, client_flag=pymysql.constants.CLIENT.MULTI_STATEMENTS, **options,
+        host="127.0.0.1", port=port, user="me", password=PASSWORD, program_name="planted-name",
+        local_infile=True, client_flag=pymysql.constants.CLIENT.MULTI_STATEMENTS, **({"database": "dbdyno"} | options),
     )  # fmt: skip
 
 

@@ -48,11 +48,12 @@ class _RecordingCursor(sqlite3.Cursor):
         try:
             super().execute(sql, parameters)
         except BaseException as error:
-            session.fail(sql, parameters, start, perf_counter_ns() - begun, error)
+            duration = perf_counter_ns() - begun
+            _begin(session, sql, start, was_open)
+            session.fail(sql, parameters, start, duration, error)
             raise
         duration = perf_counter_ns() - begun
-        if not was_open and session.connection.in_transaction:
-            _begin(session, sql, start)
+        _begin(session, sql, start, was_open)
         if self.description is None:
             session.add(sql, parameters, start, duration, max(self.rowcount, 0))
         else:
@@ -80,11 +81,12 @@ class _RecordingCursor(sqlite3.Cursor):
         try:
             super().executemany(sql, counted())
         except BaseException as error:
-            session.fail(sql, kept[-1] if kept else None, start, perf_counter_ns() - begun, error)
+            duration = perf_counter_ns() - begun
+            _begin(session, sql, start, was_open)
+            session.fail(sql, kept[-1] if kept else None, start, duration, error)
             raise
         duration = perf_counter_ns() - begun
-        if not was_open and session.connection.in_transaction:
-            _begin(session, sql, start)
+        _begin(session, sql, start, was_open)
         share = duration // max(count, 1)
         for number, each in enumerate(kept):
             session.add(sql, each, start + number * share, share, 1)
@@ -158,8 +160,10 @@ class _RecordingCursor(sqlite3.Cursor):
             self._session.add(*known)
 
 
-def _begin(session: _Session, sql: str, start_ns: int) -> None:
-    """Record the `begin` that the module sends before a statement that writes."""
+def _begin(session: _Session, sql: str, start_ns: int, was_open: bool) -> None:
+    """Record the `begin` that the module sent before a statement that writes. ``was_open``: before the statement."""
+    if was_open or not session.connection.in_transaction:
+        return
     first = sql.split(maxsplit=1)[0].lower() if sql.strip() else ""
     if first not in ("begin", "savepoint"):
         session.add("begin", None, start_ns, 0)

@@ -1,0 +1,171 @@
+"""`dbdyno replay` on SQLite: what an application did is done again, on a copy."""
+
+import json
+import sqlite3
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dbdyno.trace
+from conftest import Cli
+
+
+def made(path: Path, extra: str = "") -> None:
+    with sqlite3.connect(path) as connection:
+        connection.execute("create table t (id integer primary key, n int, v text unique)")
+        connection.executemany("insert into t values (?, 0, ?)", [(number, f"row {number}") for number in range(100)])
+        connection.executescript(extra)
+    connection.close()
+
+
+def record(directory: Path, work: Callable[[Any], object], values: Any = "keep") -> None:
+    """Record an application in `app.journal`. Its database was `start.db`."""
+    for name in ("start.db", "app.db"):
+        made(directory / name)
+    recorded = sqlite3.connect(directory / "app.db", timeout=20)
+    work(dbdyno.trace.sqlite(recorded, directory / "app.journal", values=values))
+    recorded.close()
+    dbdyno.trace.flush()
+
+
+def application(connection: Any) -> None:
+    for number in range(30):
+        connection.execute("select * from t where n <= ? order by id", (number,)).fetchall()
+        connection.execute("update t set n = n + ? where id = ?", (1, number))
+        connection.execute("insert into t (v) values (?)", (f"it's {number}",))
+        connection.rollback() if number % 10 == 9 else connection.commit()
+    with pytest.raises(sqlite3.IntegrityError):
+        connection.execute("insert into t (v) values ('row 5')")
+    connection.commit()
+
+
+def compared(directory: Path, number: int = -1) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((directory / "out.json").read_text())["comparisons"][number]
+    return found
+
+
+@pytest.mark.parametrize("speed", ["1", "20", "max"])
+def test_a_replay_has_the_rows_and_errors_of_the_recording(cli: Cli, speed: str) -> None:
+    record(cli.directory, application)
+    before = (cli.directory / "start.db").read_bytes()
+    shown = cli("replay", "app.journal", "--system", "sqlite:start.db", "--speed", speed, "--json", "out.json")
+    assert "Rows and errors are equal" in shown
+    assert (cli.directory / "start.db").read_bytes() == before, "it is replayed on a copy"
+    found = compared(cli.directory)
+    by_text = {each["statement"]: each for each in found["statements"]}
+    # 30 and the one that failed, each with its `begin`.
+    assert {text: each["count"] for text, each in by_text.items()} == {
+        "begin": 31, "commit": 28, "insert into t (v) values (?)": 31, "rollback": 3,
+        "select * from t where n <= ? order by id": 30, "update t set n = n + ? where id = ?": 30,
+    }  # fmt: skip
+    assert all(not each["failed"] and not each["rows"] for each in found["statements"])
+
+
+def test_other_data_shows_as_other_rows_and_errors(cli: Cli) -> None:
+    record(cli.directory, application)
+    made(cli.directory / "other.db", "delete from t where id >= 40; insert into t (v) values ('it''s 3');")
+    shown = cli("replay", "app.journal", "--system", "sqlite:other.db", "--json", "out.json")
+    assert "New error SQLITE_CONSTRAINT_UNIQUE, 1 times: UNIQUE constraint failed: t.v" in shown
+    by_text = {each["statement"]: each for each in compared(cli.directory)["statements"]}
+    assert by_text["insert into t (v) values (?)"]["failed"] == {"SQLITE_CONSTRAINT_UNIQUE": 1}
+    assert by_text["select * from t where n <= ? order by id"]["rows"] == 30
+    assert "executions have other rows or errors" in shown
+
+
+def test_a_missing_table_is_an_error_of_each_statement(cli: Cli) -> None:
+    record(cli.directory, application)
+    sqlite3.connect(cli.directory / "empty.db").execute("create table other (a)")
+    shown = cli("replay", "app.journal", "--system", "sqlite:empty.db", "--json", "out.json")
+    assert "Is its data as it was when the recording began?" in shown
+    assert "New error SQLITE_ERROR, 91 times: no such table: t" in shown
+
+
+def test_two_systems_replay_in_turns(cli: Cli) -> None:
+    record(cli.directory, application)
+    systems = ("--system", "sqlite:start.db", "--system", "sqlite:start.db?cache_size=20")
+    shown = cli("replay", "app.journal", *systems, "--speed", "max", "--json", "out.json")
+    assert "sqlite:start.db?cache_size=20 compared with sqlite:start.db: Rows and errors are equal" in shown
+    document = json.loads((cli.directory / "out.json").read_text())
+    assert document["segments"] > 1
+    assert [(each["base"], each["differing"]) for each in document["comparisons"]] == [
+        ("recorded", 0), ("recorded", 0), ("sqlite:start.db", 0),
+    ]  # fmt: skip
+    assert document["comparisons"][-1]["speed_ci95"] is not None
+
+
+def test_without_times_a_transaction_waits_for_those_that_ended_before_it(cli: Cli) -> None:
+    def work(writer: Any) -> None:
+        reader = dbdyno.trace.sqlite(
+            sqlite3.connect(cli.directory / "app.db", timeout=20), cli.directory / "app.journal", values="keep"
+        )
+        for number in range(50):
+            writer.execute("insert into t (v) values (?)", (f"new {number}",))
+            writer.execute("update t set n = n + 1")
+            writer.commit()
+            assert len(reader.execute("select * from t where v like 'new%'").fetchall()) == number + 1
+        reader.close()
+
+    record(cli.directory, work)
+    shown = cli("replay", "app.journal", "--system", "sqlite:start.db", "--speed", "max")
+    assert "of 2 sessions" in shown and "as fast as possible" in shown
+    assert "Rows and errors are equal" in shown
+
+
+def test_a_slow_system_is_named_as_the_cause(cli: Cli) -> None:
+    # Quick in the recording, where no other session holds the lock.
+    def work(connection: Any) -> None:
+        for number in range(200):
+            connection.execute("update t set n = ? where id = 1", (number,))
+            connection.commit()
+
+    record(cli.directory, work)
+    holder = "with recursive c (n) as (select 1 union all select n + 1 from c where n < 200000) "
+    made(
+        cli.directory / "slow.db",
+        f"create trigger slow after update on t begin select ({holder}select max(n) from c); end;",
+    )
+    shown = cli("replay", "app.journal", "--system", "sqlite:slow.db", "--json", "out.json")
+    assert "It fell behind" in shown and "the system needed longer than in the recording" in shown
+    lag = json.loads((cli.directory / "out.json").read_text())["systems"][0]["lag"]
+    assert lag["causes"]["system"] > 0.5 and not lag["kept_up"]
+
+
+def test_an_interrupted_replay_shows_what_it_has(cli: Cli) -> None:
+    import signal
+    import time
+
+    def work(connection: Any) -> None:
+        connection.execute("select 1").fetchall()
+        time.sleep(0.5)
+        connection.execute("select 2").fetchall()
+
+    record(cli.directory, work)
+    process = cli.start("replay", "app.journal", "--system", "sqlite:start.db", "--speed", "0.01")
+    timer = threading.Timer(3, lambda: process.send_signal(signal.SIGINT))
+    timer.start()
+    out, errors = process.communicate(timeout=60)
+    timer.cancel()
+    assert process.returncode == 130, (out, errors)
+    assert "Interrupted" in out and errors == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("hashed.journal", "--system", "sqlite:start.db"), "contains no values"),
+        (("app.journal", "--system", "postgresql:"), "has statements of SQLite"),
+        (("app.journal",), "0 systems are named"),
+        (("app.journal", "--system", "sqlite:nosuch.db"), "no such file"),
+        (("app.journal", "--system", "sqlite:start.db", "--speed", "0"), "not a positive number"),
+        (("nosuch.trace", "--system", "sqlite:start.db"), "cannot read the trace"),
+    ],
+)
+def test_what_is_wrong_is_told(cli: Cli, arguments: tuple[str, ...], expected: str) -> None:
+    record(cli.directory, lambda connection: connection.execute("select 1").fetchall())
+    other = dbdyno.trace.sqlite(sqlite3.connect(":memory:"), cli.directory / "hashed.journal")
+    other.execute("select 1").fetchall()
+    dbdyno.trace.flush()
+    assert expected in cli("replay", *arguments, code=2)
