@@ -103,6 +103,8 @@ def compare_executions(
     ``done``: the executions to compare. Statements with other errors or rows come first, then those with settled times.
     """
     at = np.flatnonzero(done)
+    if not len(at):
+        return Comparison((), None)
     segment = np.searchsorted([first for first, _ in segments], at, side="right") - 1
     timed = (base.error[at] == 0) & (new.error[at] == 0) & ~np.isnan(base.seconds[at])
     found, ratios = [], []

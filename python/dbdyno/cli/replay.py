@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -196,7 +197,7 @@ def _print_comparison(compared: _Compared, console: Console, top: int, messages:
     # Of a narrow terminal, the statement gets the rest.
     rest = console.width
     for column, head in enumerate(_HEADS):
-        width = max(len(head), *(len(cells[column]) for cells in rows))
+        width = max([len(head), *(len(cells[column]) for cells in rows)])
         table.add_column(head, justify="right", no_wrap=True, min_width=width)
         rest -= width + 2
     table.add_column("statement", no_wrap=True)
@@ -234,8 +235,11 @@ def _arrow(base: float | None, new: float | None) -> str:
 
 def _error_lines(comparison: Comparison, messages: dict[str, str]) -> Iterator[str]:
     """Yield the errors that only one side has, with the first message of each code."""
-    failed = sum((each.failed for each in comparison.statements), start=type(comparison.statements[0].failed)())
-    succeeded = sum((each.succeeded for each in comparison.statements), start=type(failed)())
+    failed: Counter[str] = Counter()
+    succeeded: Counter[str] = Counter()
+    for each in comparison.statements:
+        failed += each.failed
+        succeeded += each.succeeded
     for code, count in failed.most_common(_SHOWN_REASONS):
         yield f"New error {code}, {whole(count)} times: {messages.get(code, '')}"
     for code, count in succeeded.most_common(_SHOWN_REASONS):

@@ -62,6 +62,7 @@ def test_statements_of_sqlite3(path: Path, connection: Any) -> None:
         ("select a from t where b = ?", 3, None),
         ("select a from t", 1, None),
         ("select a from t", 2, None),
+        ("begin", None, None),
         ("insert into t values (?, ?)", None, "SQLITE_CONSTRAINT_PRIMARYKEY"),
         ("rollback", None, None),
     ]
