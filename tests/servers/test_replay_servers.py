@@ -4,6 +4,8 @@ import json
 import subprocess
 import threading
 from collections.abc import Callable
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +55,10 @@ def apply(engine: str, port: int, session: int) -> None:
         connection.rollback()
         cursor.execute("select count(*) from t where id < %s", (50,))
         connection.commit()
+        if engine == "postgresql":
+            typed = "select id from t where id = any(%b) and %b + interval '1 day' > '2020-01-01' and n < %b * 10"
+            assert len(cursor.execute(typed, ([1, 2, 3], date(2024, 5, 6), Decimal("1e9"))).fetchall()) == 3
+            assert cursor.execute("select %s || %s", (b"\0\1", b"\2")).fetchall() == [(b"\0\1\2",)]
 
 
 def contents(engine: str, port: int, database: str) -> list[Any]:
@@ -89,6 +95,7 @@ def test_a_replay_does_what_the_application_did(
         assert "Rows and errors are equal" in shown
         found = json.loads((tmp_path / "out.json").read_text())
         assert [each["statements"] for each in found["systems"]] == [found["statements"]] * 2
+        assert found["left_out"] == {}
         assert [each["differing"] for each in found["comparisons"]] == [0, 0, 0]
         expected = contents(engine, server.port, "app")
         assert expected != untouched

@@ -39,6 +39,8 @@ pub enum Parameter {
     Null,
     /// A string, or a value in the form of a string.
     Text(Box<str>),
+    /// A value of another type in the form of a string, and the name of its type.
+    Typed(Box<str>, &'static str),
     /// An integer.
     Integer(i64),
     /// An integer above `i64::MAX`.
@@ -49,6 +51,8 @@ pub enum Parameter {
     Boolean(bool),
     /// Bytes.
     Bytes(Box<[u8]>),
+    /// A value in a binary format that isn't known.
+    Binary(Box<[u8]>),
     /// A value that isn't known.
     Unknown,
 }
@@ -103,8 +107,8 @@ impl Parameter {
     fn size(&self) -> usize {
         size_of::<Self>()
             + match self {
-                Self::Text(text) => text.len(),
-                Self::Bytes(bytes) => bytes.len(),
+                Self::Text(text) | Self::Typed(text, _) => text.len(),
+                Self::Bytes(bytes) | Self::Binary(bytes) => bytes.len(),
                 _ => 0,
             }
     }
@@ -115,6 +119,7 @@ impl Serialize for Parameter {
         match self {
             Self::Null => serializer.serialize_unit(),
             Self::Text(text) => serializer.serialize_str(text),
+            Self::Typed(text, name) => json!({"text": text, "type": name}).serialize(serializer),
             Self::Integer(value) => serializer.serialize_i64(*value),
             Self::Unsigned(value) => serializer.serialize_u64(*value),
             // JSON doesn't have infinity.
@@ -122,6 +127,7 @@ impl Serialize for Parameter {
             Self::Real(value) => serializer.serialize_f64(*value),
             Self::Boolean(value) => serializer.serialize_bool(*value),
             Self::Bytes(bytes) => json!({"hex": hex(bytes)}).serialize(serializer),
+            Self::Binary(bytes) => json!({"binary": hex(bytes)}).serialize(serializer),
             Self::Unknown => json!({}).serialize(serializer),
         }
     }
@@ -246,6 +252,7 @@ mod tests {
             parameters: Some(vec![
                 Parameter::Null,
                 Parameter::Bytes([1, 255].into()),
+                Parameter::Typed("2000-01-01".into(), "date"),
                 Parameter::Real(f64::INFINITY),
                 Parameter::Unknown,
             ]),
@@ -263,7 +270,9 @@ mod tests {
         for _ in 0..2 {
             lines.execution(&execution(Text::Shared(Arc::clone(&first)))).unwrap();
         }
-        let line = format!(r#"[1,{number},5,4,2,null,7,[null,{{"hex":"01ff"}},"inf",{{}}],true]"#);
+        let line = format!(
+            r#"[1,{number},5,4,2,null,7,[null,{{"hex":"01ff"}},{{"text":"2000-01-01","type":"date"}},"inf",{{}}],true]"#
+        );
         assert_eq!(
             String::from_utf8(lines.bytes).unwrap(),
             format!("[\"text\",{number},\"select :a\",[\"a\"]]\n{line}\n{line}\n")

@@ -12,6 +12,18 @@ UNKNOWN_PARAMETER = object()
 """A parameter whose value isn't known."""
 
 
+class TypedText(str):
+    """A parameter in the form of a string. ``type_name``: its type in SQL."""
+
+    __slots__ = ("type_name",)
+
+    type_name: str
+
+
+class UnreadBytes(bytes):
+    """A parameter in a binary format that isn't known."""
+
+
 def bound_values(
     fingerprint: Fingerprint, values: Values, parameters: Sequence[Any] | Mapping[str, Any] | None
 ) -> list[str]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Generic, ParamSpec
 
 from dbdyno.base.errors import InputError, reason
-from dbdyno.trace.bound_values import UNKNOWN_PARAMETER
+from dbdyno.trace.bound_values import UNKNOWN_PARAMETER, TypedText, UnreadBytes
 from dbdyno.trace.header import Header
 from dbdyno.trace.journal import read_journal
 from dbdyno.trace.journal_writer import JournalWriter
@@ -175,6 +175,15 @@ def convert(journal: Path, output: Path, dropped: int = 0) -> Header:
 
 def _parameter(value: Any) -> Any:
     """Return the value of a parameter as it was reported."""
-    if not isinstance(value, dict):
-        return value
-    return bytes.fromhex(value["hex"]) if "hex" in value else UNKNOWN_PARAMETER
+    match value:
+        case {"text": text, "type": name}:
+            typed = TypedText(text)
+            typed.type_name = name
+            return typed
+        case {"hex": digits}:
+            return bytes.fromhex(digits)
+        case {"binary": digits}:
+            return UnreadBytes.fromhex(digits)
+        case {}:
+            return UNKNOWN_PARAMETER
+    return value

@@ -16,7 +16,7 @@ from uuid import UUID
 
 from dbdyno.engines.lookup import known_engine
 from dbdyno.engines.sql_lexer import Kind, Token, UnterminatedError, placeholders, significant, tokenize
-from dbdyno.trace.bound_values import parameter_of
+from dbdyno.trace.bound_values import TypedText, UnreadBytes, parameter_of
 from dbdyno.trace.fingerprint import QUERIES_AND_CHANGES, Bound, Fingerprint, bound_name
 
 # Other statements that can be executed again, by their first word.
@@ -106,6 +106,11 @@ class SentStatements:
                 literal = str(value) if math.isfinite(value) else None
             case Decimal():
                 literal = str(value) if value.is_finite() else None
+            case UnreadBytes():
+                literal = None
+            case TypedText():
+                quoted = self._quoted(value)
+                literal = None if quoted is None else f"{quoted}::{value.type_name}"
             case bytes() | bytearray() | memoryview():
                 literal = self._engine.bytes_literal.format(bytes(value).hex())
             case str() | date() | time() | UUID():

@@ -60,8 +60,42 @@ fn text(value: &[u8], of: u32) -> Parameter {
         20 | 21 | 23 | 26 => text
             .parse()
             .map_or_else(|_| Parameter::Text(text.as_ref().into()), Parameter::Integer),
-        _ => Parameter::Text(text.into()),
+        _ => named(&text, of),
     }
+}
+
+/// A value in the form of a string, with the name of its type unless that is a string.
+fn named(text: &str, of: u32) -> Parameter {
+    let name = match of {
+        17 => "bytea",
+        114 => "json",
+        199 => "json[]",
+        869 => "inet",
+        1000 => "boolean[]",
+        1005 => "smallint[]",
+        1007 => "integer[]",
+        1009 => "text[]",
+        1015 => "varchar[]",
+        1016 => "bigint[]",
+        1021 => "real[]",
+        1022 => "double precision[]",
+        1082 => "date",
+        1083 => "time",
+        1114 => "timestamp",
+        1115 => "timestamp[]",
+        1182 => "date[]",
+        1184 => "timestamptz",
+        1185 => "timestamptz[]",
+        1186 => "interval",
+        1231 => "numeric[]",
+        1700 => "numeric",
+        2950 => "uuid",
+        2951 => "uuid[]",
+        3802 => "jsonb",
+        3807 => "jsonb[]",
+        _ => return Parameter::Text(text.into()),
+    };
+    Parameter::Typed(text.into(), name)
 }
 
 fn binary(value: &[u8], of: u32) -> Parameter {
@@ -91,29 +125,64 @@ fn binary(value: &[u8], of: u32) -> Parameter {
             .try_into()
             .ok()
             .map(|value| Parameter::Real(f64::from_be_bytes(value))),
-        (18 | 19 | 25 | 114 | 142 | 1042 | 1043, _) => std::str::from_utf8(value).ok().map(string),
+        (17, _) => Some(Parameter::Bytes(value.into())),
+        (18 | 19 | 25 | 114 | 142 | 1042 | 1043, _) => std::str::from_utf8(value).ok().map(|text| named(text, of)),
         // jsonb has a version before its text.
-        (3802, [1, text @ ..]) => std::str::from_utf8(text).ok().map(string),
+        (3802, [1, text @ ..]) => std::str::from_utf8(text).ok().map(|text| named(text, of)),
         (1082, _) => value
             .try_into()
             .ok()
-            .map(|value| string(&date(i32::from_be_bytes(value).into()))),
+            .map(|value| named(&date(i32::from_be_bytes(value).into()), of)),
         (1114 | 1184, _) => value.try_into().ok().map(|value| {
             let zone = if of == 1184 { "+00" } else { "" };
-            string(&format!("{}{zone}", timestamp(i64::from_be_bytes(value))))
+            named(&format!("{}{zone}", timestamp(i64::from_be_bytes(value))), of)
         }),
-        (1700, _) => numeric(value).map(|text| string(&text)),
+        (1700, _) => numeric(value).map(|text| named(&text, of)),
         (2950, _) => value
             .try_into()
             .ok()
-            .map(|value| string(&uuid(u128::from_be_bytes(value)))),
+            .map(|value| named(&uuid(u128::from_be_bytes(value)), of)),
+        (199 | 1000 | 1005 | 1007 | 1009 | 1015 | 1016 | 1021 | 1022 | 1115 | 1182 | 1185 | 1231 | 2951 | 3807, _) => {
+            array(value).map(|text| named(&text, of))
+        }
         _ => None,
     };
-    made.unwrap_or_else(|| Parameter::Bytes(value.into()))
+    made.unwrap_or_else(|| Parameter::Binary(value.into()))
 }
 
-fn string(text: &str) -> Parameter {
-    Parameter::Text(text.into())
+/// An array of one dimension: the number of dimensions, flags, the type of the elements, their number, the index of the
+/// first, and the elements with their lengths.
+fn array(value: &[u8]) -> Option<String> {
+    let (words, mut rest) = value.as_chunks::<4>();
+    let word = |at: usize| words.get(at).map(|word| i32::from_be_bytes(*word));
+    let count = match word(0)? {
+        0 => return Some("{}".into()),
+        1 => usize::try_from(word(3)?).ok()?,
+        _ => return None,
+    };
+    let of = word(2)? as u32;
+    rest = value.get(20..).unwrap_or(rest);
+    let mut elements = Vec::with_capacity(count.min(64));
+    for _ in 0..count {
+        let (length, after) = rest.split_first_chunk::<4>()?;
+        rest = after;
+        let Ok(length) = usize::try_from(i32::from_be_bytes(*length)) else {
+            elements.push("NULL".to_owned());
+            continue;
+        };
+        let (element, after) = rest.split_at_checked(length)?;
+        rest = after;
+        elements.push(match binary(element, of) {
+            Parameter::Text(text) | Parameter::Typed(text, _) => {
+                format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+            }
+            Parameter::Integer(value) => value.to_string(),
+            Parameter::Real(value) => value.to_string(),
+            Parameter::Boolean(value) => value.to_string(),
+            _ => return None,
+        });
+    }
+    Some(format!("{{{}}}", elements.join(",")))
 }
 
 /// A day, counted from 2000-01-01.
@@ -191,7 +260,7 @@ mod tests {
     #[test]
     fn binary_values_are_read_by_their_type() {
         let shown = |of, value: &[u8]| match binary(value, of) {
-            Parameter::Text(text) => text.into_string(),
+            Parameter::Typed(text, _) => text.into_string(),
             other => format!("{other:?}"),
         };
         assert_eq!(shown(23, &(-7_i32).to_be_bytes()), "Integer(-7)");
@@ -206,7 +275,34 @@ mod tests {
         assert_eq!(shown(1700, &number(&[1, 1, 0, 0, 3])), "30000");
         assert_eq!(shown(1700, &number(&[0, 0, 0, 0])), "0");
         // A value that isn't what its type says is taken as bytes.
-        assert_eq!(binary(&[1, 2], 23), Parameter::Bytes([1, 2].into()));
+        assert_eq!(binary(&[1, 2], 23), Parameter::Binary([1, 2].into()));
+        assert_eq!(binary(&[1, 2], 17), Parameter::Bytes([1, 2].into()));
+    }
+
+    #[test]
+    fn arrays_are_read_as_text() {
+        let words = |words: &[i32]| words.iter().flat_map(|word| word.to_be_bytes()).collect::<Vec<u8>>();
+        let numbers = words(&[1, 1, 23, 3, 1, 4, 7, -1, 4, -8]);
+        assert_eq!(
+            binary(&numbers, 1007),
+            Parameter::Typed("{7,NULL,-8}".into(), "integer[]")
+        );
+        let mut strings = words(&[1, 0, 25, 1, 1, 4]);
+        strings.extend_from_slice(br#"a"\,"#);
+        assert_eq!(
+            binary(&strings, 1009),
+            Parameter::Typed(r#"{"a\"\\,"}"#.into(), "text[]")
+        );
+        assert_eq!(
+            binary(&words(&[0, 0, 25]), 1009),
+            Parameter::Typed("{}".into(), "text[]")
+        );
+        // Two dimensions, and an element that is missing.
+        assert!(matches!(binary(&words(&[2, 0, 23]), 1007), Parameter::Binary(_)));
+        assert!(matches!(
+            binary(&words(&[1, 0, 23, 2, 1, 4, 7]), 1007),
+            Parameter::Binary(_)
+        ));
     }
 
     #[test]
