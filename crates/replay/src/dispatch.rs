@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
-/// A segment begins this long after its line was read, so that its first statements are there.
+/// A segment begins this long after its line was read, so that its first statements have arrived.
 const LEAD: u64 = 20_000_000;
 
 /// Gives statements to sessions.
@@ -135,8 +135,8 @@ impl<'a, O: Fn(Opened, u32)> Dispatcher<'a, O> {
         }
     }
 
-    /// Divides the lateness of a statement that was due at `due`. `full`: how long there was no memory for it, and
-    /// `missing`: how long the controller had not sent it.
+    /// Divides the lateness of a statement that was due at `due`. `full`: how long the memory was full; `missing`: how
+    /// long the controller had not sent it.
     fn lateness(&self, due: u64, now: u64, (full, missing): (u64, u64)) -> Lateness {
         let inherited = self.late.inherited(self.previous.saturating_sub(due));
         let own = now.saturating_sub(due.max(self.previous));

@@ -49,8 +49,8 @@ impl Lateness {
         }
     }
 
-    /// The lateness of a statement that waited for its predecessor, which was late by `self`. What the predecessor's
-    /// lateness doesn't explain is the system's.
+    /// The lateness of a statement that waited for its predecessor, which was late by `self`. The system causes the part
+    /// of the wait that the predecessor's lateness doesn't explain.
     pub fn inherited(self, waited: u64) -> Self {
         let known = self.at_most(waited);
         Self {

@@ -1,9 +1,9 @@
 //! Replays recorded statements on a system.
 //!
 //! The controller writes statements to standard input, in the order of their recorded starts ([`input`]). One thread
-//! gives each statement to its session when it is due ([`dispatch`]). A session executes its statements one after the
-//! other, and reports each on standard output ([`session`]). Without times, a transaction waits for those that ended
-//! before it began in the recording ([`order`]).
+//! gives each statement to its session when it is due ([`dispatch`]). A session executes its statements in order,
+//! and reports each on standard output ([`session`]). Without times, a transaction waits for the transactions that had
+//! ended before it began in the recording ([`order`]).
 
 mod dispatch;
 mod input;

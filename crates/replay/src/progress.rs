@@ -6,7 +6,7 @@ use std::time::Duration;
 /// Memory of statements that wait for their session.
 const MOST_BYTES: usize = 64 << 20;
 
-/// If no statement ends for so long, the next one doesn't wait, because it may end what the others wait for.
+/// If no statement ends within this time, the next one doesn't wait, because it may release a lock.
 const STALL: Duration = Duration::from_secs(1);
 
 /// Counts the statements that were given to sessions.

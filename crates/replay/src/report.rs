@@ -27,7 +27,7 @@ pub struct Execution {
     pub late: Lateness,
 }
 
-/// Writes reports as lines of JSON until no session is left: `["ended", unfinished]`, or
+/// Writes reports as lines of JSON until all sessions have ended: `["ended", unfinished]`, or
 /// `[number, duration_ns, rows, code, message, [system, machine, tool]]`.
 pub fn write(reports: &Receiver<Report>, out: &mut impl Write) -> io::Result<()> {
     let mut lines = Vec::new();

@@ -1,4 +1,4 @@
-//! The sessions: each executes its statements one after the other.
+//! The sessions: each executes its statements in order.
 
 use crate::lateness::{self, Lateness};
 use crate::order::{Order, Unit};
@@ -22,7 +22,7 @@ pub struct Shared {
     pub clock: Clock,
     /// The statements that have not ended.
     pub progress: Progress,
-    /// The order of units, if the replay has no times.
+    /// The order of units, for a replay without times.
     pub order: Option<Order>,
 }
 

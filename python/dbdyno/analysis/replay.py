@@ -51,10 +51,10 @@ def lag_of(late_s: NDArray[np.float32], causes_s: Mapping[str, float]) -> Lag:
 class StatementChange:
     """How the executions of a statement differ from their bases.
 
-    ``rows``: executions with another number of rows. ``failed``, ``succeeded``: those that only the new or only the
-    base execution failed in, by the error's code; ``other_errors``: those that failed with another error. Times are
-    milliseconds of executions without errors, None if unknown. ``speed``: the base's time over the new time, whose
-    interval is one of a family.
+    ``rows``: executions with another number of rows. ``failed``, ``succeeded``: executions with an error on the new
+    side only, or on the base side only, by the error's code. ``other_errors``: executions with different errors. Times
+    are milliseconds of executions without errors, None if unknown. ``speed``: the base's time over the new time; its
+    interval is corrected for the number of statements.
     """
 
     statement: str
@@ -100,7 +100,8 @@ def compare_executions(
 ) -> Comparison:
     """Compare executions one by one. Times are compared by segment, so each segment is a round of the interval.
 
-    ``done``: the executions to compare. Statements with other errors or rows come first, then those with settled times.
+    ``done``: the executions to compare. Statements with other errors or rows are first, followed by statements with
+    settled times.
     """
     at = np.flatnonzero(done)
     if not len(at):

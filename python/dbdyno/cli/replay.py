@@ -34,14 +34,14 @@ _MOST_FAILED = 0.5
 
 _REASONS = {
     "system": "the system needed longer than in the recording",
-    "machine": "this machine had no idle CPU",
+    "machine": "all CPUs of this machine were busy",
     "tool": "dbdyno was too slow",
 }
 
 
 @dataclass(frozen=True)
 class ReplayOutput:
-    """What to show. ``top``: the number of statements; ``json_file``: where to write all of them."""
+    """What to show. ``top``: the number of statements; ``json_file``: for all statements."""
 
     top: int
     json_file: Path | None
@@ -136,7 +136,7 @@ def _print(
     for number, (name, each) in enumerate(zip(_names(replays), replays.replayed, strict=True)):
         console.print(_pace(name, each, options, lags[number] if lags else None), soft_wrap=True)
     if not replays.is_complete:
-        console.print("! Interrupted: the figures are those of the statements until then.", soft_wrap=True)
+        console.print("! Interrupted: only a part of the recording was replayed.", soft_wrap=True)
     for note in _notes(replays):
         console.print(f"! {note}", soft_wrap=True)
     # Two systems are compared with each other; --json has the comparisons with the recording.
@@ -148,7 +148,7 @@ def _seconds(seconds: float) -> str:
 
 
 def _pace(name: str, replayed: Replayed, options: ReplayOptions, lag: Lag | None) -> str:
-    """Say how long a replay took, and whether it kept up."""
+    """Return how long a replay took, and whether it kept up."""
     ended = int(replayed.done.sum())
     took = f"{name}: replayed in {_seconds(replayed.seconds)}"
     if lag is None:
@@ -194,7 +194,7 @@ def _print_comparison(compared: _Compared, console: Console, top: int, messages:
     console.print(f"{compared.new} compared with {compared.base}: {same}{words}.", soft_wrap=True)
     rows = [_cells(each) for each in comparison.statements[:top]]
     table = Table(box=None, padding=(0, 2, 0, 0))
-    # Of a narrow terminal, the statement gets the rest.
+    # On a narrow terminal, only the statement is shortened.
     rest = console.width
     for column, head in enumerate(_HEADS):
         width = max([len(head), *(len(cells[column]) for cells in rows)])

@@ -63,7 +63,7 @@ class Replayed:
 
 
 class _Replayer:
-    """A worker that replays segments of a recording, one after the other."""
+    """A worker that replays segments of a recording in order."""
 
     def __init__(self, recording: Recording, system: SystemSpec, target: dict[str, Any], speed: float | None) -> None:
         self._recording = recording

@@ -46,7 +46,7 @@ class LineWorker:
         return self._process.pid
 
     def write(self, lines: Iterable[str]) -> None:
-        """Write to its input. What a worker that has ended doesn't read is lost."""
+        """Write to its input. If the worker has ended, the lines are discarded."""
         with contextlib.suppress(BrokenPipeError):
             for line in lines:
                 self._input.write(line.encode())

@@ -25,7 +25,7 @@ _READS = frozenset(
 )  # fmt: skip
 _CHANGES = re.compile(r"\b(?:delete|insert|merge|update)\b", re.IGNORECASE)
 
-# Segments of fewer statements say little about one of them.
+# Smaller segments contain too few executions of each statement.
 _SMALLEST_SEGMENT = 20
 
 
@@ -94,7 +94,7 @@ class Recording:
 
     @property
     def writing(self) -> str | None:
-        """A statement that is not known to be a read; ``None`` if there is none."""
+        """The first statement that may write; ``None``: all statements are known to read."""
         for number in np.unique(self.statement):
             text = self.texts[int(number)]
             first = re.split(r"\W", text.lstrip("("), maxsplit=1)[0].lower()
@@ -103,9 +103,9 @@ class Recording:
         return None
 
     def segments(self, most: int) -> list[tuple[int, int]]:
-        """Divide it into at most ``most`` parts of about equal size, where the fewest transactions are open.
+        """Divide it into at most ``most`` parts of about equal size. Few transactions are open at their ends.
 
-        Return the first statement of each part, and the one after its last.
+        Return the first statement of each part, and the end of the part, exclusive.
         """
         count = max(1, min(most, len(self) // _SMALLEST_SEGMENT))
         begins = (self.unit_end_us >= 0).astype(np.int64)
@@ -125,7 +125,7 @@ class Recording:
     def lines(self) -> Iterator[str]:
         """Yield the statements as lines of a replay's input, in order. Raises InputError.
 
-        The memory it needs grows with the longest statement: those that began meanwhile are read first.
+        It holds the statements in memory that began during the longest one.
         """
         positions = np.full(int(self.row.max()) + 1, -1, dtype=np.int64)
         positions[self.row] = np.arange(len(self))
@@ -226,10 +226,10 @@ def _ordered(
 
 
 def _starts(session: NDArray[np.int32], start: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return starts that never go back within a session. An unknown start is that of the statement before."""
+    """Return starts that never go back within a session. An unknown start is replaced by the previous statement's."""
     known = np.maximum.accumulate(np.where(start >= 0, np.arange(len(start)), -1))
     start = np.where(known >= 0, start[known], start.max(initial=0))
-    # Each session gets a range of numbers of its own, above those of the sessions before it.
+    # Each session gets a range of numbers of its own, above the ranges of earlier sessions.
     low = start.min()
     width = int(start.max() - low) + 1
     by_session = np.argsort(session, kind="stable")

@@ -1,7 +1,7 @@
 """Statements as a server can execute them again: their text, with parameters written as literals.
 
-A trace has them only if it keeps values. Statements that may contain a password, or need data that isn't recorded, have
-none.
+A trace has them only if it keeps values. Statements that may contain a password, or need data that isn't recorded, are
+left out.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class SentStatements:
 
     def __init__(self, engine: str) -> None:
         self._engine = known_engine(engine)
-        # Of texts with parameters: the pieces between them, and the parameters.
+        # For each string with parameters: its parts between them, and the parameters.
         self._pieces: dict[str, tuple[Sequence[str], Sequence[Bound]]] = {}
 
     def of(self, made: Fingerprint, text: str, parameters: Parameters) -> str | None:
@@ -93,7 +93,7 @@ class SentStatements:
         return not statement or _is_repeatable(statement)
 
     def _literal(self, value: Any) -> str | None:
-        """Write a parameter as a literal; ``None`` if its type has none that is known."""
+        """Write a parameter as a literal; ``None`` for a type without a known literal."""
         literal: str | None = None
         match value:
             case None:
