@@ -25,6 +25,8 @@ pub struct Dispatcher<'a, O> {
     units: HashMap<u32, Unit>,
     /// The segment's beginning: microseconds of the recording, and nanoseconds of the clock.
     begin: (u64, u64),
+    /// How long the controller waited for a CPU, as far as that has not made statements late yet.
+    queued: u64,
     /// The number of the next statement.
     number: u64,
     /// When the previous statement was given to its session.
@@ -44,6 +46,7 @@ impl<'a, O: Fn(Opened, u32)> Dispatcher<'a, O> {
             sessions: HashMap::new(),
             units: HashMap::new(),
             begin: (0, shared.clock.now()),
+            queued: 0,
             number: 0,
             previous: 0,
             late: Lateness::default(),
@@ -55,15 +58,19 @@ impl<'a, O: Fn(Opened, u32)> Dispatcher<'a, O> {
         lateness::begin_thread();
         sleep_precisely();
         let clock = self.shared.clock;
+        let mut asked = clock.now();
         loop {
-            let asked = clock.now();
             let Ok(line) = lines.recv() else { return Ok(()) };
             match line? {
                 Line::Begin(at) => {
                     self.begin = (at, clock.now() + LEAD);
                     (self.previous, self.late) = (0, Lateness::default());
                 }
-                Line::Statement(recorded) => self.dispatch(recorded, clock.now() - asked),
+                Line::Statement(recorded) => {
+                    self.dispatch(recorded, clock.now() - asked);
+                    asked = clock.now();
+                }
+                Line::Queued(nanoseconds) => self.queued += nanoseconds,
                 Line::End => {
                     let unfinished = self.shared.progress.drain();
                     // The writer ends first only if the controller is gone.
@@ -137,17 +144,19 @@ impl<'a, O: Fn(Opened, u32)> Dispatcher<'a, O> {
 
     /// Divides the lateness of a statement that was due at `due`. `full`: how long the memory was full; `missing`: how
     /// long the controller had not sent it.
-    fn lateness(&self, due: u64, now: u64, (full, missing): (u64, u64)) -> Lateness {
+    fn lateness(&mut self, due: u64, now: u64, (full, missing): (u64, u64)) -> Lateness {
         let inherited = self.late.inherited(self.previous.saturating_sub(due));
         let own = now.saturating_sub(due.max(self.previous));
         let system = full.min(own);
-        let tool = missing.min(own - system);
+        let missing = missing.min(own - system);
+        let machine = missing.min(self.queued);
+        self.queued -= machine;
         let known = Lateness {
             system,
-            machine: 0,
-            tool,
+            machine,
+            tool: missing - machine,
         };
-        inherited + known + Lateness::of_worker(own - system - tool)
+        inherited + known + Lateness::of_worker(own - system - missing)
     }
 }
 

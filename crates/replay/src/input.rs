@@ -4,6 +4,7 @@
 //! - `[session, start_us, unit_end_us, flags, statement]`. A unit is a transaction, or a statement outside of one. Its
 //!   first statement has the unit's end; others have `null`. `flags`: 1: the last statement of its unit; 2: of its
 //!   session.
+//! - `["queued", ns]`: since the last such line, the controller waited for a CPU for this time.
 //! - `["end", 0]`: the segment ends. The worker reports `["ended", unfinished]` when its statements have ended.
 
 use crate::ReplayError;
@@ -18,6 +19,8 @@ pub enum Line {
     Begin(u64),
     /// A statement.
     Statement(Recorded),
+    /// The controller waited for a CPU for these nanoseconds.
+    Queued(u64),
     /// The segment ends.
     End,
 }
@@ -75,8 +78,12 @@ fn parse(line: &str) -> Result<Line, serde_json::Error> {
     if !line.starts_with("[\"") {
         return serde_json::from_str(line).map(Line::Statement);
     }
-    let (mark, at): (String, u64) = serde_json::from_str(line)?;
-    Ok(if mark == "begin" { Line::Begin(at) } else { Line::End })
+    let (mark, number): (String, u64) = serde_json::from_str(line)?;
+    Ok(match mark.as_str() {
+        "begin" => Line::Begin(number),
+        "queued" => Line::Queued(number),
+        _ => Line::End,
+    })
 }
 
 #[cfg(test)]
@@ -86,6 +93,7 @@ mod tests {
     #[test]
     fn lines_are_marks_or_statements() {
         assert_eq!(parse(r#"["begin",5]"#).unwrap(), Line::Begin(5));
+        assert_eq!(parse(r#"["queued",7]"#).unwrap(), Line::Queued(7));
         assert_eq!(parse(r#"["end",0]"#).unwrap(), Line::End);
         let Line::Statement(first) = parse(r#"[3,10,25,0,"select 'ä'"]"#).unwrap() else {
             panic!("a statement");

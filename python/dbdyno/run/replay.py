@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -94,13 +96,14 @@ class _Replayer:
 
     def _feed(self, first: int, last: int, failed: list[Exception]) -> None:
         self._worker.write([f'["begin",{self._recording.start_us[first]}]\n'])
-        left = last - first
+        left, queued = last - first, _queued_ns()
         try:
             while left:
                 lines = list(islice(self._lines, min(left, _LINES)))
                 if not lines:
                     raise InputError(str(self._recording.path), "the file changed", "replay it again")
-                self._worker.write(lines)
+                before, queued = queued, _queued_ns()
+                self._worker.write([f'["queued",{max(queued - before, 0)}]\n', *lines])
                 left -= len(lines)
         except Exception as error:
             failed.append(error)
@@ -139,6 +142,15 @@ class _Replayer:
     def kill(self) -> None:
         """End the worker."""
         self._worker.kill()
+
+
+def _queued_ns() -> int:
+    """Return how long the threads of this process were ready and had no CPU; 0 if the kernel doesn't report it."""
+    total = 0
+    for each in Path("/proc/self/task").glob("*/schedstat"):
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            total += int(each.read_text(encoding="ascii").split()[1])
+    return total
 
 
 @dataclass(frozen=True)

@@ -173,7 +173,8 @@ def read_recording(path: Path) -> Recording:
         }
         for name, values in found.items():
             columns[name].append(np.array(values, dtype=_TYPES[name]))
-    arrays = {name: np.concatenate(parts) if parts else np.array([], _TYPES[name]) for name, parts in columns.items()}
+    # Parts are dropped as soon as they are joined, because columns are large.
+    arrays = {name: np.concatenate([np.array([], of), *columns.pop(name)]) for name, of in _TYPES.items()}
     if not arrays["has_text"].any():
         hint = "record it again with `--values keep`"
         raise InputError(str(path), "none of its statements can be replayed", hint)
@@ -196,33 +197,43 @@ def _ordered(
     path: Path,
     header: Header,
     names: tuple[Sequence[str], ErrorCodes, Counter[str]],
-    arrays: Mapping[str, NDArray[Any]],
+    arrays: dict[str, NDArray[Any]],
 ) -> Recording:
-    row = np.flatnonzero(arrays["has_text"])
-    kept = {name: values[row] for name, values in arrays.items()}
-    start = _starts(kept["session"], kept["start"])
+    row = np.flatnonzero(arrays.pop("has_text"))
+    start = _starts(arrays["session"][row], arrays.pop("start")[row])
     order = np.argsort(start, kind="stable")
-    kept = {name: values[order] for name, values in kept.items()}
     row, start = row[order], start[order]
+    del order
     start -= start[0]
-    end = start + np.maximum(kept["duration"], 0) // 1000
-    # Statements outside of transactions are units of their own.
-    transaction = kept["transaction"]
-    unit = np.where(transaction >= 0, transaction, np.arange(len(row)) + transaction.max(initial=0) + 1)
-    _, first, numbers = np.unique(unit, return_index=True, return_inverse=True)
-    ends = np.zeros(len(first), dtype=np.int64)
-    np.maximum.at(ends, numbers, end)
-    unit_end = np.full(len(row), -1, dtype=np.int64)
-    unit_end[first] = ends
+
+    def column(name: str) -> NDArray[Any]:
+        return arrays.pop(name)[row]
+
+    session, duration = column("session"), column("duration")
     flags = np.zeros(len(row), dtype=np.int8)
-    flags[_last(unit)] |= ENDS_UNIT
-    flags[_last(kept["session"])] |= ENDS_SESSION
-    seconds = np.where(kept["duration"] >= 0, kept["duration"] / 1e9, np.nan).astype(np.float32)
+    flags[_last(session)] |= ENDS_SESSION
+    unit_end = _unit_ends(column("transaction"), start + np.maximum(duration, 0) // 1000, flags)
+    seconds = np.where(duration >= 0, duration / 1e9, np.nan).astype(np.float32)
     texts, codes, left_out = names
-    recorded = Executions(seconds, kept["rows"], kept["error"])
+    recorded = Executions(seconds, column("rows"), column("error"))
     return Recording(
-        path, header, texts, codes, row, kept["session"], start, unit_end, flags, kept["statement"], recorded, left_out
+        path, header, texts, codes, row, session, start, unit_end, flags, column("statement"), recorded, left_out
     )
+
+
+def _unit_ends(transaction: NDArray[np.int64], end: NDArray[np.int64], flags: NDArray[np.int8]) -> NDArray[np.int64]:
+    """Return the end of each unit at its first statement, -1 elsewhere, and flag its last statement."""
+    inside = np.flatnonzero(transaction >= 0)
+    # Statements outside of transactions are units of their own.
+    made = np.where(transaction < 0, end, -1)
+    flags[transaction < 0] |= ENDS_UNIT
+    inside = inside[np.argsort(transaction[inside], kind="stable")]
+    if len(inside):
+        numbers = transaction[inside]
+        first = np.flatnonzero(np.diff(numbers, prepend=-1))
+        made[inside[first]] = np.maximum.reduceat(end[inside], first)
+        flags[inside[np.append(first[1:], len(inside)) - 1]] |= ENDS_UNIT
+    return made
 
 
 def _starts(session: NDArray[np.int32], start: NDArray[np.int64]) -> NDArray[np.int64]:
