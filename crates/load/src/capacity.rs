@@ -12,7 +12,7 @@ const MOST_THREADS: u32 = 10_000;
 
 /// Raises the number of files that this process may have open to the most it is allowed. Fails if its clients need more, or
 /// too many threads.
-pub(crate) fn check<E: Engine>(clients: u32) -> Result<(), PlanError> {
+pub fn check<E: Engine>(clients: u32) -> Result<(), PlanError> {
     if !E::REMOTE && clients > MOST_THREADS {
         let problem =
             format!("{clients} clients of an embedded engine need as many threads: use at most {MOST_THREADS}");

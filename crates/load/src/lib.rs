@@ -6,7 +6,7 @@
 pub mod accounting;
 pub mod attempt;
 mod beside;
-mod capacity;
+pub mod capacity;
 pub mod changed;
 pub mod client;
 mod coordinate;

@@ -19,7 +19,7 @@ pub enum Line {
     Begin(u64),
     /// A statement.
     Statement(Recorded),
-    /// The controller waited for a CPU for these nanoseconds.
+    /// How long the controller waited for a CPU, in nanoseconds.
     Queued(u64),
     /// The segment ends.
     End,

@@ -15,9 +15,9 @@ mod session;
 
 use dbdyno_engine::Engine;
 use dbdyno_engine::driver::{Measure, Site};
-use dbdyno_load::runtime;
+use dbdyno_load::{capacity, runtime};
 use dbdyno_probes::Clock;
-use dbdyno_protocol::plan::Target;
+use dbdyno_protocol::plan::{PlanError, Target};
 use dispatch::Dispatcher;
 use order::Order;
 use progress::Progress;
@@ -35,6 +35,8 @@ pub struct Task {
     pub target: Target,
     /// How many times as fast as recorded; `None`: as fast as possible.
     pub speed: Option<f64>,
+    /// The most sessions at the same time.
+    pub sessions: u32,
 }
 
 /// Why a replay could not begin, or ended.
@@ -48,6 +50,9 @@ pub enum ReplayError {
         /// What is wrong with it.
         problem: String,
     },
+    /// The process can't have as many sessions.
+    #[error(transparent)]
+    Sessions(#[from] PlanError),
     /// An event loop can't be started, or the controller is gone.
     #[error("{0}")]
     Io(#[from] io::Error),
@@ -58,6 +63,8 @@ pub enum ReplayError {
 pub struct Replay {
     /// How many times as fast as recorded; `None`: as fast as possible.
     pub speed: Option<f64>,
+    /// The most sessions at the same time.
+    pub sessions: u32,
 }
 
 /// More threads would take CPUs from the server.
@@ -67,6 +74,7 @@ impl Measure for Replay {
     type Output = Result<(), ReplayError>;
 
     fn measure<E: Engine>(self, engine: &E, _site: Site<'_>) -> Self::Output {
+        capacity::check::<E>(self.sessions)?;
         let clock = Clock::get();
         let shared = Shared {
             clock,

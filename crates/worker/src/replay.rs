@@ -12,7 +12,10 @@ pub fn replay(task: &Task) -> Result<(), WorkError> {
     let target = Target::try_from(&task.target)?;
     target.measure(
         &trial(&task.target, &json!([]), &json!([]))?,
-        Replay { speed: task.speed },
+        Replay {
+            speed: task.speed,
+            sessions: task.sessions,
+        },
     )??;
     Ok(())
 }

@@ -20,7 +20,7 @@ from dbdyno.base.errors import InputError
 from dbdyno.base.numbers import bracketed, duration, figure, milliseconds, percent, time_words, whole
 from dbdyno.base.text import shortened
 from dbdyno.engines.url import parse_url
-from dbdyno.report.export import check_writable, write_text
+from dbdyno.report.export import check_writable, is_output, write_text
 from dbdyno.run.replay import CAUSES, Replayed, ReplayOptions, Replays, replay
 from dbdyno.trace.recording import Recording, read_recording
 
@@ -80,7 +80,8 @@ def replay_trace(file: str, systems: Sequence[str], options: ReplayOptions, outp
         replays = replay(recording, [parse_url(each) for each in systems], options, advance)
     lags = [_lag(each) for each in replays.replayed] if options.speed is not None else []
     compared = list(_comparisons(replays))
-    _print(file, replays, options, lags, compared, output.top)
+    console = Console(stderr=is_output(output.json_file))
+    _print(console, replays, options, lags, compared, output.top)
     if output.json_file is not None:
         write_text(output.json_file, json.dumps(_document(file, replays, options, lags, compared), indent=2) + "\n")
     return 0 if replays.is_complete else _INTERRUPTED
@@ -120,15 +121,20 @@ def _names(replays: Replays) -> list[str]:
 
 
 def _print(
-    file: str, replays: Replays, options: ReplayOptions, lags: Sequence[Lag], compared: Sequence[_Compared], top: int
+    console: Console,
+    replays: Replays,
+    options: ReplayOptions,
+    lags: Sequence[Lag],
+    compared: Sequence[_Compared],
+    top: int,
 ) -> None:
-    console = Console()
     recording = replays.recording
-    sessions = recording.sessions
+    sessions, most = recording.sessions, recording.most_sessions
     console.print(
         Text.assemble(
-            (file, "bold"),
-            f"   {whole(len(recording))} statements of {whole(sessions)} {'session' if sessions == 1 else 'sessions'},"
+            (str(recording.path), "bold"),
+            f"   {whole(len(recording))} statements of {whole(sessions)} {'session' if sessions == 1 else 'sessions'}"
+            f"{'' if most == sessions else f', at most {whole(most)} at a time'},"
             f" recorded in {_seconds(recording.seconds)}",
         ),
         soft_wrap=True,

@@ -70,7 +70,7 @@ class _Replayer:
     def __init__(self, recording: Recording, system: SystemSpec, target: dict[str, Any], speed: float | None) -> None:
         self._recording = recording
         self._lines = recording.lines()
-        self._worker = LineWorker("replay", {"target": target, "speed": speed})
+        self._worker = LineWorker("replay", {"target": target, "speed": speed, "sessions": recording.most_sessions})
         self._reports = self._worker.reports()
         count = len(recording)
         executions = Executions(
@@ -201,7 +201,8 @@ def _check(recording: Recording, system: SystemSpec, options: ReplayOptions) -> 
         problem = f"the trace has statements of {own.title}"
         raise InputError(f"--system {system.name}", problem, "name a database of this engine")
     if not engine.replays:
-        raise InputError(f"--system {system.name}", f"dbdyno can't replay statements on {engine.title}")
+        hint = "name a SQLite, PostgreSQL, MySQL or MariaDB database"
+        raise InputError(f"--system {system.name}", f"dbdyno can't replay statements on {engine.title}", hint)
     writing = recording.writing
     if system.host and writing is not None and not options.allow_writes:
         problem = f"the trace has statements that may write, such as `{writing}`"

@@ -88,6 +88,14 @@ class Recording:
         return len(np.unique(self.session))
 
     @property
+    def most_sessions(self) -> int:
+        """The most sessions at the same time. A session lasts from its first to its last statement."""
+        steps = np.zeros(len(self) + 1, dtype=np.int64)
+        steps[np.unique(self.session, return_index=True)[1]] += 1
+        steps[np.flatnonzero(self.flags & ENDS_SESSION) + 1] -= 1
+        return int(np.cumsum(steps).max())
+
+    @property
     def seconds(self) -> float:
         """The time between the first and the last start."""
         return float(self.start_us[-1]) / 1e6

@@ -37,6 +37,7 @@ def test_statements_are_in_the_order_of_their_starts(tmp_path: Path) -> None:
     made = recording(tmp_path / "a.trace", rows)
     assert shown(made) == [("a", 0), ("b", 20), ("c", 30), ("d", 40)]
     assert made.sessions == 3
+    assert made.most_sessions == 2
 
 
 def test_a_session_never_goes_back_in_time(tmp_path: Path) -> None:

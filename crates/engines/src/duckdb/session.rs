@@ -382,16 +382,6 @@ impl Session for DuckdbSession {
         Poll::Ready(self.run_control(control))
     }
 
-    async fn execute_text(&mut self, text: &str) -> Result<u64, Failure> {
-        if confinement::has_several_statements(text) {
-            return self.run_confined(text).map(|()| 0);
-        }
-        let statement = self.prepare_one(text)?;
-        let rows = self.step(statement, Capture::nothing(), &mut Marks::new(None));
-        self.forget(statement);
-        rows.map(|rows| rows.returned + rows.changed)
-    }
-
     async fn close(self) -> Result<(), Failure> {
         drop(self);
         Ok(())

@@ -33,9 +33,7 @@ class Duckdb(Engine):
     location: Location = "file"
     in_worker = True
     timed: frozenset[Timed] = frozenset({"files", "computing"})
-    replays = True
     grammar = "duckdb"
-    bytes_literal = "unhex('{}')"
     syntax = Syntax(
         backticks=False,
         brackets=False,
