@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import dbdyno.trace
+from dbdyno.trace.capture import LogOptions, record_logs
 from dbdyno.trace.fingerprint import Fingerprints
 from dbdyno.trace.proxy import convert
 from dbdyno.trace.reading import open_trace
@@ -96,3 +97,17 @@ def test_a_journal_and_parquet_have_them_if_values_are_kept(tmp_path: Path) -> N
         for each in (journal, file):
             found = [text for batch in open_trace(each).batches for text in batch.sent]
             assert found == (expected if values == "keep" else [None] * 4)
+
+
+def test_a_log_has_them_too(tmp_path: Path) -> None:
+    log, file = tmp_path / "postgresql.log", tmp_path / "day.trace"
+    log.write_text(
+        "2024-05-06 10:00:00.000 UTC [7] LOG:  duration: 1.000 ms  execute <unnamed>: select $1, $2\n"
+        "2024-05-06 10:00:00.000 UTC [7] DETAIL:  parameters: $1 = 'it''s', $2 = NULL\n"
+        "2024-05-06 10:00:01.000 UTC [7] LOG:  duration: 1.000 ms  statement: alter role me password 'planted'\n"
+        "2024-05-06 10:00:02.000 UTC [7] LOG:  duration: 1.000 ms  statement: drop table t\n"
+    )
+    record_logs([log], file, LogOptions(keep=True))
+    found = [text for batch in open_trace(file).batches for text in batch.sent]
+    assert found == ["select  'it''s' ,  null ", None, "drop table t"]
+    assert b"planted" not in file.read_bytes()
