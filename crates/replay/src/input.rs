@@ -74,7 +74,8 @@ pub fn read() -> Receiver<Result<Line, ReplayError>> {
     receiver
 }
 
-fn parse(line: &str) -> Result<Line, serde_json::Error> {
+/// Reads a line.
+pub fn parse(line: &str) -> Result<Line, serde_json::Error> {
     if !line.starts_with("[\"") {
         return serde_json::from_str(line).map(Line::Statement);
     }

@@ -107,7 +107,7 @@ impl Measure for Replay {
                     send(&threads[number as usize % threads.len()], opened);
                 }
             };
-            let dispatched = Dispatcher::new(&shared, self.speed, results, open).run(&lines);
+            let dispatched = Dispatcher::new(&shared, self.speed, results, lines, open).run();
             // Ends the threads after their sessions.
             drop(threads);
             let written = writer

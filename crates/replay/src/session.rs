@@ -80,7 +80,7 @@ pub struct Replayed<'a, E: Engine> {
     engine: &'a E,
     shared: &'a Shared,
     opened: Opened,
-    /// Opened for the first statement, and again after its connection was lost.
+    /// Opened before the first statement, and again after its connection was lost.
     session: Option<E::Session>,
     /// When the previous statement ended.
     free: u64,
@@ -103,6 +103,9 @@ impl<'a, E: Engine> Replayed<'a, E> {
 
     /// Executes its statements, and closes the session after the last.
     pub async fn run(mut self) {
+        // Its first statement tries again, and reports the failure.
+        let _ = self.open().await;
+        self.free = self.shared.clock.now();
         while let Some(statement) = self.next().await {
             let is_last = statement.ends_session;
             self.replay(statement).await;

@@ -157,8 +157,11 @@ def _change(
     base, new = sides
     before, after = base.error[at], new.error[at]
     known = (base.rows[at] >= 0) & (new.rows[at] >= 0) & (before == 0) & (after == 0)
+    # Without recorded times, the new times are shown alone.
+    of_new = timed if len(timed) else at[after == 0]
     times = [
-        np.percentile(side.seconds[timed] * 1e3, (50, 99)).tolist() if len(timed) else (None, None) for side in sides
+        np.percentile(side.seconds[chosen] * 1e3, (50, 99)).tolist() if len(chosen) else (None, None)
+        for side, chosen in ((base, timed), (new, of_new))
     ]
     return StatementChange(
         statement=text,
