@@ -22,6 +22,32 @@ from waiting import wait_until
 
 Small = Callable[..., str]
 
+DROPPED = """
+setup = ["insert into t (id, v) select id, v from source", "drop table source"]
+[factors]
+system = ["postgresql:", "mysql:"]
+[tables.source]
+rows = 5
+[tables.source.columns]
+id = { type = "integer", fill = { serial = 1 } }
+v = { type = "integer", fill = { serial = 10 } }
+[tables.t]
+rows = 0
+[tables.t.columns]
+id = { type = "integer", primary_key = true }
+v = { type = "integer" }
+[load]
+clients = 1
+stop = { transactions = 10 }
+[[transactions]]
+name = "read"
+steps = [{ execute = "select v from t where id = 3" }]
+[[check]]
+name = "rows"
+sql = "select count(*) from t"
+equals = 5
+"""
+
 SOME = """
 [[transactions]]
 name = "some"
@@ -361,3 +387,10 @@ def test_what_cannot_be_of_documents_is_one_clear_error(server_cli: Cli, small: 
     _, errors = process.communicate(timeout=120)
     assert process.returncode in (1, 2)
     assert errors.startswith("dbdyno: ") and words in errors
+
+
+@needs_postgresql
+def test_setup_can_drop_a_table(server_cli: Cli) -> None:
+    file = server_cli.write("dropped.toml", f'name = "dropped"\ntitle = "A dropped table"\nrounds = 2\n{DROPPED}')
+    document = server_cli.run(file)
+    assert [len(cell["rounds"]) for cell in document["cells"]] == [2, 2]

@@ -1,16 +1,16 @@
 //! Fills tables with COPY.
 
-use super::PostgresqlEngine;
 use super::copy_text::{MESSAGE, line, put_rows};
 use super::session::PostgresqlSession;
+use super::{DIALECT, PostgresqlEngine};
 use crate::server::ServerTarget;
 use crate::server::net::block_on;
-use crate::sql_text::quoted;
+use crate::sql_text::{quoted, write_literal};
 use dbdyno_engine::Failure;
 use dbdyno_engine::rows::{self, Loaded, Loader, loaded};
 use dbdyno_engine::time_limits::WORK;
 use dbdyno_probes::Clock;
-use dbdyno_program::value::Values;
+use dbdyno_program::value::{Value, Values};
 use dbdyno_protocol::plan::document::{Load, LoadTable, PrepareMode};
 
 /// Creates the tables and fills them. Vacuums and analyzes them after the indexes are created, and ends with a
@@ -26,7 +26,14 @@ async fn fill(engine: &PostgresqlEngine, load: &Load, seed: u64) -> Result<Vec<L
     let mut report = rows::fill(&mut session, load, seed, clock).await?;
     let start = clock.now();
     for table in rows::names(load) {
-        session.run(&format!("vacuum (analyze) {}", quoted(table))).await?;
+        let table = quoted(table);
+        // A statement after the rows may have dropped or renamed it.
+        let mut name = String::new();
+        write_literal(Value::Text(&table), &DIALECT, &mut name);
+        let found = session.query(&format!("select to_regclass({name})")).await?;
+        if found.iter().flatten().any(Option::is_some) {
+            session.run(&format!("vacuum (analyze) {table}")).await?;
+        }
     }
     // Requires a privilege; without it, the server checkpoints some minutes later.
     let _ = session.query_within(WORK, "checkpoint").await;

@@ -144,8 +144,10 @@ class Postgresql(ServerEngine):
             )
 
     def analyzing(self, table: str) -> str:
-        """Return ``ANALYZE``, as at the end of loading."""
-        return 'analyze "' + table.replace('"', '""') + '"'
+        """Return ``ANALYZE``, as at the end of loading; it does nothing if `setup` dropped the table."""
+        name = '"' + table.replace('"', '""') + '"'
+        analyzing = f"begin if to_regclass({_quoted_value(name)}) is not null then analyze {name}; end if; end"
+        return f"do {_quoted_value(analyzing)}"
 
     def index_move_job(self, installation: "Installation", data: "Path", directory: "Path") -> "Job":
         """Return the program that creates a tablespace in the directory and moves all indexes of tables to it."""
