@@ -4,7 +4,7 @@ use crate::Failure;
 use dbdyno_probes::Clock;
 use dbdyno_program::random::row_stream;
 use dbdyno_program::sampler::{Place, Position, Sampler, row_scope};
-use dbdyno_program::value::Values;
+use dbdyno_program::value::{Value, Values};
 pub use dbdyno_protocol::event::Loaded;
 use dbdyno_protocol::plan::PlanError;
 use dbdyno_protocol::plan::document::{FailureKind, Load, LoadTable, Per};
@@ -83,6 +83,10 @@ enum Origin<'a> {
 struct Children {
     parents: Parents,
     count: Sampler,
+    /// The plan path of `count`, for errors.
+    path: String,
+    /// The sampled count.
+    sampled: Values,
     stream: u64,
     /// The current parent, if there is one.
     parent: Option<Position>,
@@ -108,6 +112,8 @@ impl Children {
                 Some(above) => Parents::Children(Box::new(Self::of(above, &path)?)),
             },
             count: Sampler::compile(&per.count, &format!("{path}.count"), &mut Place::Row)?,
+            path: format!("{path}.count"),
+            sampled: Values::default(),
             stream: per.stream,
             parent: None,
             row: 0,
@@ -117,17 +123,20 @@ impl Children {
     }
 
     /// The next row; `None` at the end.
-    fn next(&mut self, seed: u64) -> Option<Position> {
+    fn next(&mut self, seed: u64) -> Result<Option<Position>, Failure> {
         while self.child >= self.of {
             let parent = match &mut self.parents {
                 Parents::Rows(rows) => rows.next().map(Position::of),
-                Parents::Children(children) => children.next(seed),
-            }?;
-            let mut stream = row_stream(seed, self.stream, parent.row);
-            let count = self.count.integer(&mut row_scope(seed, &mut stream, parent));
-            (self.parent, self.child, self.of) = (Some(parent), 0, count.max(0) as u64);
+                Parents::Children(children) => children.next(seed)?,
+            };
+            let Some(parent) = parent else { return Ok(None) };
+            let of = self.count_of(seed, parent).map_err(|problem| {
+                let place = format!("`{}` for the parent row {}", self.path, parent.row);
+                Failure::new(FailureKind::Other, format!("{place}: {problem}"))
+            })?;
+            (self.parent, self.child, self.of) = (Some(parent), 0, of);
         }
-        let parent = self.parent?;
+        let Some(parent) = self.parent else { return Ok(None) };
         let position = Position {
             row: self.row,
             parent: parent.row,
@@ -136,7 +145,27 @@ impl Children {
         };
         self.row += 1;
         self.child += 1;
-        Some(position)
+        Ok(Some(position))
+    }
+
+    /// The number of rows of a parent: a fraction is rounded down, null is 0. The error is a predicate.
+    fn count_of(&mut self, seed: u64, parent: Position) -> Result<u64, String> {
+        let mut stream = row_stream(seed, self.stream, parent.row);
+        let mut scope = row_scope(seed, &mut stream, parent);
+        self.sampled.clear();
+        self.count.sample(&mut scope, &mut self.sampled);
+        if let Some(problem) = scope.problem.take() {
+            return Err(problem.to_string());
+        }
+        match self.sampled.get(0) {
+            Some(Value::Null) => Ok(0),
+            Some(Value::Integer(count)) if count >= 0 => Ok(count as u64),
+            Some(Value::Real(count)) if count >= 0.0 => Ok(count as u64),
+            Some(Value::Integer(count)) => Err(format!("{count} is negative")),
+            Some(Value::Real(count)) => Err(format!("{count} is negative or not a number")),
+            Some(Value::Text(text)) => Err(format!("the string {text:?} is not a number")),
+            Some(Value::Bytes(_)) | None => Err("the value is not a number".to_owned()),
+        }
     }
 }
 
@@ -183,7 +212,7 @@ impl<'a> RowSource<'a> {
                 let (seed, row) = (*seed, self.table.first + self.done);
                 let mut position = Position::of(row);
                 if let Some(children) = children {
-                    let Some(child) = children.next(seed) else {
+                    let Some(child) = children.next(seed)? else {
                         return Ok(false);
                     };
                     position = child;
@@ -193,7 +222,7 @@ impl<'a> RowSource<'a> {
                     let mut scope = row_scope(seed, &mut stream, position);
                     sampler.sample(&mut scope, values);
                     if let Some(problem) = scope.problem.take() {
-                        let place = format!("column `{}`, row {row}", column.name);
+                        let place = format!("column `{}.{}`, row {row}", self.table.name, column.name);
                         return Err(Failure::new(FailureKind::Other, format!("{place}: {problem}")));
                     }
                 }
@@ -240,7 +269,6 @@ fn wrong(path: &str, line: u64, problem: &dyn std::fmt::Display) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dbdyno_program::value::Value;
     use serde_json::json;
 
     fn rows(first: u64, rows: u64) -> Vec<(i64, i64)> {
@@ -270,8 +298,8 @@ mod tests {
         assert_eq!(rows(100, 0), []);
     }
 
-    /// Parent and number of each row of a table that has rows per row of another.
-    fn children(parents: u64, count: &serde_json::Value) -> Vec<(i64, i64, i64)> {
+    /// Row, parent and number of each row of a table that has rows per row of another.
+    fn children(parents: u64, count: &serde_json::Value) -> Result<Vec<(i64, i64, i64)>, Failure> {
         let numbers = ["row", "parent", "child"].map(|name| {
             let tree = json!({"op": "variable", "name": name});
             json!({"name": name, "stream": 1, "fill": {"kind": "expression", "tree": tree}})
@@ -282,32 +310,57 @@ mod tests {
         .expect("a table");
         let mut source = RowSource::of(&table, 7).expect("its rows");
         let (mut values, mut found) = (Values::default(), Vec::new());
-        while source.next(&mut values).expect("a row") {
+        while source.next(&mut values)? {
             let [Some(row), Some(parent), Some(child)] = [0, 1, 2].map(|at| values.integer(at)) else {
                 panic!("not three integers");
             };
             found.push((row, parent, child));
         }
-        found
+        Ok(found)
     }
 
     #[test]
     fn each_parent_has_its_number_of_rows() {
         for parents in [0, 1, 100] {
-            let found = children(parents, &json!({"kind": "uniform", "low": -1, "high": 3}));
+            let count = json!({"kind": "uniform", "low": 0, "high": 3});
+            let found = children(parents, &count).expect("rows");
             let mut counts = vec![0; parents as usize];
             for (number, (row, parent, child)) in found.iter().enumerate() {
                 assert_eq!((*row, *child), (number as i64, counts[*parent as usize]));
                 counts[*parent as usize] += 1;
             }
             assert!(counts.iter().all(|count| (0..=3).contains(count)));
-            assert_eq!(
-                found,
-                children(parents, &json!({"kind": "uniform", "low": -1, "high": 3}))
-            );
+            assert_eq!(found, children(parents, &count).expect("rows"));
         }
-        let alike = children(3, &json!({"kind": "constant", "value": 2}));
+        let alike = children(3, &json!({"kind": "constant", "value": 2})).expect("rows");
         assert_eq!(alike.iter().map(|each| each.1).collect::<Vec<_>>(), [0, 0, 1, 1, 2, 2]);
+    }
+
+    #[test]
+    fn a_count_is_a_number_of_rows() {
+        let problem = |count| {
+            children(3, &count)
+                .err()
+                .map(|failure| failure.message)
+                .unwrap_or_default()
+        };
+        assert_eq!(problem(json!({"kind": "constant", "value": null})), "");
+        assert_eq!(
+            problem(json!({"kind": "constant", "value": -2})),
+            "`t.count` for the parent row 0: -2 is negative"
+        );
+        assert_eq!(
+            problem(json!({"kind": "constant", "value": "3"})),
+            "`t.count` for the parent row 0: the string \"3\" is not a number"
+        );
+        let row = json!({"op": "variable", "name": "row"});
+        let one = json!({"op": "constant", "value": 1});
+        let divided = json!({"op": "call", "function": "divide", "arguments": [one, row]});
+        let message = problem(json!({"kind": "expression", "tree": divided}));
+        assert!(
+            message.contains("parent row 0: ") && message.contains("zero"),
+            "{message}"
+        );
     }
 
     #[test]
