@@ -64,7 +64,7 @@ def _beside(definition: Definition, dialect: Dialect, location: str) -> tuple[li
         if each.include:
             # The work has statements of its own.
             compiler = TransactionCompiler(definition, dialect, location)
-            steps = compiler.steps(each.steps, each.name)
+            steps = compiler.work(each.steps, each.name)
             left_out |= compiler.left_out
             if steps:
                 statements = compiler.statements

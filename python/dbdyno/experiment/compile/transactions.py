@@ -87,27 +87,44 @@ class TransactionCompiler:
             shared=frozenset(drawn_latest(parts)),
             numbered=frozenset(model.next for model in _models_in(parts) if isinstance(model, Next)),
         )
+        # The kinds of steps of the current transaction that begin or end it, and those that were omitted.
+        self._controls: set[str] = set()
+        self._missing: set[str] = set()
         self._dialect = dialect
         self._location = location
 
     def transaction(self, transaction: Transaction) -> plan.Transaction:
         """Return the transaction of a plan. Raises InputError for a statement without text for the engine."""
-        made = self.steps(transaction.steps, transaction.name)
+        made = self.work(transaction.steps, transaction.name)
         return plan.Transaction(
             name=transaction.name, weight=transaction.weight, clients=transaction.clients, steps=made
         )
 
-    def steps(self, steps: Iterable[AnyStep], owner: str) -> list[plan.Step]:
-        """Return the steps that the engine executes. ``owner``: the name of their transaction or work."""
-        return [made for step in steps if self._applies(step) for made in self._step(step, owner)]
+    def work(self, steps: Iterable[AnyStep], owner: str) -> list[plan.Step]:
+        """Return the steps of a transaction, or of work beside the clients, that the engine executes."""
+        self._controls, self._missing = set(), set()
+        made = self._steps(steps, owner)
+        # Another step of the transaction may begin or end it instead, such as with another isolation level.
+        self.left_out |= self._missing - self._controls
+        return made
 
-    def _applies(self, step: AnyStep) -> bool:
+    def _steps(self, steps: Iterable[AnyStep], owner: str) -> list[plan.Step]:
+        made: list[plan.Step] = []
+        for step in steps:
+            verb = type(step).__name__.lower()
+            if self.applies(step):
+                if isinstance(step, Control):
+                    self._controls.add(verb)
+                made += self._step(step, owner)
+            elif step.include:
+                self._missing.add(verb)
+        return made
+
+    def applies(self, step: AnyStep) -> bool:
+        """Whether the engine executes a step."""
         elsewhere = step.engines is not None and self._dialect.engine not in step.engines
         needless = isinstance(step, Control) and step.optional and not self._dialect.has_transactions
-        if step.include and (elsewhere or needless):
-            self.left_out.add(type(step).__name__.lower())
-            return False
-        return step.include
+        return step.include and not elsewhere and not needless
 
     def _step(self, step: AnyStep, owner: str) -> list[plan.Step]:  # noqa: PLR0911, PLR0912 - one per kind
         match step:
@@ -128,12 +145,12 @@ class TransactionCompiler:
             case Set():
                 return [plan.Set(variable=step.set, value=self._columns.compile(step.value), once=step.once)]
             case When():
-                then, otherwise = self.steps(step.then, owner), self.steps(step.otherwise, owner)
+                then, otherwise = self._steps(step.then, owner), self._steps(step.otherwise, owner)
                 return [_when(step.when, then, otherwise)]
             case Chance():
-                return [plan.Chance(probability=step.chance, then=self.steps(step.then, owner))]
+                return [plan.Chance(probability=step.chance, then=self._steps(step.then, owner))]
             case Repeat():
-                inner = self.steps(step.steps, owner)
+                inner = self._steps(step.steps, owner)
                 # Omit a loop with one iteration, so that a factor's level 1 has no overhead.
                 if step.repeat == 1:
                     return inner
@@ -164,7 +181,7 @@ class TransactionCompiler:
         if self._estimates and self.statements[statement].analyze is None:
             # If the statement is used several times, use the first representative values.
             self.statements[statement] = replace(self.statements[statement], analyze=representatives(params))
-        each = self.steps(step.each, owner)
+        each = self._steps(step.each, owner)
         return plan.Execute(statement=statement, params=params, into=list(step.into), each=each)
 
     def _copy(self, step: Copy, owner: str) -> plan.Step:
