@@ -1,4 +1,4 @@
-"""Checks across the tables of an experiment: references to tables, variables, and unfinished transactions."""
+"""Checks across the tables of an experiment: references to tables and variables."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -27,14 +27,11 @@ from dbdyno.model.experiment.generators import Column as ExistingColumn
 from dbdyno.model.experiment.tables import ROW_NUMBERS, Column, Table
 from dbdyno.model.experiment.transactions import (
     AnyStep,
-    Begin,
     Chance,
-    Commit,
     Copy,
     Execute,
     Repeat,
     Request,
-    Rollback,
     Set,
     Think,
     When,
@@ -69,7 +66,6 @@ def check(definition: Definition) -> Iterator[Invalid]:
         if transaction.include:
             steps = ("transactions", index, "steps")
             yield from _steps(transaction.steps, steps, definition.tables, set())
-            yield from _ended(transaction.steps, steps)
     yield from _beside(definition)
     yield from _settings(definition)
     yield from _measured(definition)
@@ -176,7 +172,6 @@ def _beside(definition: Definition) -> Iterator[Invalid]:
             problem = f"the window ends after {stop.seconds:g} s, before the first execution"
             yield Invalid((*where, key), problem, "give an earlier time, or a longer window")
         yield from _steps(beside.steps, (*where, "steps"), definition.tables, set())
-        yield from _ended(beside.steps, (*where, "steps"))
         for table in sorted(_numbered(beside) & inserted):
             problem = f"both this and the transactions insert `next` rows of `{table}`, and their keys would collide"
             yield Invalid((*where, "steps"), problem, "insert other keys here, such as `{ serial = 1_000_000 }`")
@@ -186,12 +181,6 @@ def _numbered(part: BaseModel) -> set[str]:
     """Return the tables of which a transaction or its parts insert rows with `next`."""
     own = {part.next.rpartition(".")[0] or part.next} if isinstance(part, Next) else set()
     return own.union(*(_numbered(inner) for _, inner in _parts(part)))
-
-
-def _ended(steps: Iterable[AnyStep], where: Location) -> Iterator[Invalid]:
-    verbs: set[type] = {type(step) for step in _all_steps(steps)}
-    if Begin in verbs and Commit not in verbs and Rollback not in verbs:
-        yield Invalid(where, "the transaction is begun, but not ended", "add `{ commit = true }`")
 
 
 def _measured(definition: Definition) -> Iterator[Invalid]:
@@ -223,14 +212,6 @@ def _settings(definition: Definition) -> Iterator[Invalid]:
                 engine_of(engine).check_setting(name, value)
             except InputError as error:
                 yield Invalid(("system", engine, name), error.problem, error.hint)
-
-
-def _all_steps(steps: Iterable[AnyStep]) -> Iterator[AnyStep]:
-    for step in steps:
-        if step.include:
-            yield step
-            for nested in (getattr(step, name, []) for name in ("then", "otherwise", "steps", "each")):
-                yield from _all_steps(nested)
 
 
 def _steps(

@@ -124,7 +124,7 @@ def test_description_of_every_step() -> None:
         '{ set = "n", value = { nullable = { share = 0.5, of = "x" } } }, { begin = "immediate" }, '
         '{ execute = "select ?", into = ["m"], params = [{ format = { template = "{}", '
         "parts = [{ null = true }] } }] }, "
-        '{ when = "n is null", then = [{ think = { pick = [1, 2] } }], else = [{ rollback = true }] }, '
+        '{ when = "n is null", then = [{ think = { pick = [1, 2] } }], else = [{ rollback = true }, { begin = "immediate" }] }, '
         '{ when = "n = m", then = [{ chance = 0.1, then = [{ set = "u", value = { uuid = "v4" } }] }] }, '
         "{ commit = true }"
     )
@@ -136,6 +136,7 @@ def test_description_of_every_step() -> None:
         "    think pick(values 1, 2) ms",
         "else",
         "    rollback",
+        "    begin immediate",
         "when n = m",
         "    with probability 0.1",
         "        u = uuid(version v4, format dashed)",
@@ -160,9 +161,10 @@ def test_description_of_every_step() -> None:
 def test_a_transaction_is_described_as_it_begins_and_ends_on_its_engine(
     url: str, begin: str, commit: str, rollback: str
 ) -> None:
-    made = steps('{ begin = "immediate" }, { repeat = 2, steps = [{ commit = true }] }, { rollback = true }')
+    begins = '{ begin = "immediate" }'
+    made = steps(f"{begins}, {{ repeat = 2, steps = [{{ commit = true }}, {begins}] }}, {{ rollback = true }}")
     (cell,) = compiled(made, url)
-    assert describe(cell).transactions[0].lines == (begin, "2 times", f"    {commit}", rollback)
+    assert describe(cell).transactions[0].lines == (begin, "2 times", f"    {commit}", f"    {begin}", rollback)
 
 
 def test_every_system_is_described(capsys: pytest.CaptureFixture[str]) -> None:

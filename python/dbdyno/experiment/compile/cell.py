@@ -1,12 +1,14 @@
 """Compile a cell of an experiment to its load plan and trial plan."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from dbdyno.base.errors import InputError
 from dbdyno.engines import engine_of
 from dbdyno.engines.dialect import Dialect
+from dbdyno.experiment.compile.paths import path_errors
 from dbdyno.experiment.compile.tables import definitions, load_tables
 from dbdyno.experiment.compile.transactions import TransactionCompiler
 from dbdyno.experiment.experiment import Experiment
@@ -14,6 +16,7 @@ from dbdyno.model.experiment.check import Check
 from dbdyno.model.experiment.definition import Definition
 from dbdyno.model.experiment.load import Open as Arrival
 from dbdyno.model.experiment.timed import Timed
+from dbdyno.model.experiment.validation import Invalid, raise_all
 from dbdyno.model.limits import MAX_INTERVALS
 from dbdyno.model.plan.cell import CheckQuery, CompiledCell, ResolvedCell, TimedStatement
 from dbdyno.model.plan.steps import Transaction
@@ -49,11 +52,21 @@ def compile_cell(experiment: Experiment, cell: ResolvedCell) -> CompiledCell:
     before, after = definitions(definition, dialect)
     tables = load_tables(definition, dialect, Path(experiment.folder), experiment.location)
     beside, without = _beside(definition, dialect, experiment.location)
+    raise_all(experiment.location, _path_errors(definition, compiler))
     task = replace(_task(definition, compiler.statements, transactions), beside=beside)
     timed = [made for each in definition.timed if each.include and (made := _timed(each, dialect)) is not None]
     checks = [query for check in definition.check if check.include and (query := _check(check, dialect)) is not None]
     left_out = tuple(sorted(compiler.left_out | without))
     return CompiledCell(cell, before, tables, after, task, left_out, tuple(timed), tuple(checks))
+
+
+def _path_errors(definition: Definition, compiler: TransactionCompiler) -> Iterator[Invalid]:
+    """Yield the errors of transactions and work beside the clients that don't end on each path."""
+    for key, works in (("transactions", definition.transactions), ("beside", definition.beside)):
+        for index, work in enumerate(works):
+            if work.include:
+                for error in path_errors(work.steps, (key, index, "steps"), compiler.applies):
+                    yield error._replace(problem=f"`{work.name}`: {error.problem}")
 
 
 def _beside(definition: Definition, dialect: Dialect, location: str) -> tuple[list[Beside], set[str]]:
