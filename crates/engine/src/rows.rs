@@ -83,8 +83,6 @@ enum Origin<'a> {
 struct Children {
     parents: Parents,
     count: Sampler,
-    /// The plan path of `count`, for errors.
-    path: String,
     /// The sampled count.
     sampled: Values,
     stream: u64,
@@ -112,7 +110,6 @@ impl Children {
                 Some(above) => Parents::Children(Box::new(Self::of(above, &path)?)),
             },
             count: Sampler::compile(&per.count, &format!("{path}.count"), &mut Place::Row)?,
-            path: format!("{path}.count"),
             sampled: Values::default(),
             stream: per.stream,
             parent: None,
@@ -131,7 +128,7 @@ impl Children {
             };
             let Some(parent) = parent else { return Ok(None) };
             let of = self.count_of(seed, parent).map_err(|problem| {
-                let place = format!("`{}` for the parent row {}", self.path, parent.row);
+                let place = format!("`count` for row {} of the parent table", parent.row);
                 Failure::new(FailureKind::Other, format!("{place}: {problem}"))
             })?;
             (self.parent, self.child, self.of) = (Some(parent), 0, of);
@@ -341,24 +338,24 @@ mod tests {
         let problem = |count| {
             children(3, &count)
                 .err()
-                .map(|failure| failure.message)
+                .map(|failure| failure.message.clone())
                 .unwrap_or_default()
         };
         assert_eq!(problem(json!({"kind": "constant", "value": null})), "");
         assert_eq!(
             problem(json!({"kind": "constant", "value": -2})),
-            "`t.count` for the parent row 0: -2 is negative"
+            "`count` for row 0 of the parent table: -2 is negative"
         );
         assert_eq!(
             problem(json!({"kind": "constant", "value": "3"})),
-            "`t.count` for the parent row 0: the string \"3\" is not a number"
+            "`count` for row 0 of the parent table: the string \"3\" is not a number"
         );
         let row = json!({"op": "variable", "name": "row"});
         let one = json!({"op": "constant", "value": 1});
         let divided = json!({"op": "call", "function": "divide", "arguments": [one, row]});
         let message = problem(json!({"kind": "expression", "tree": divided}));
         assert!(
-            message.contains("parent row 0: ") && message.contains("zero"),
+            message.contains("row 0 of the parent table: ") && message.contains("zero"),
             "{message}"
         );
     }
