@@ -62,7 +62,7 @@ def answer_table(document: Document) -> AnswerTable:
             if metric == "throughput":
                 values["p99 ms"] = latency(last, "p99") if shown_times(last.latency_ms) else ""
             else:
-                values["carried/s"] = figure(last.throughput.mean)
+                values[unit] = figure(last.throughput.mean)
             values |= waits_and_failures(last)
         if compared and len(levels) == 1:
             values[RATIO] = "1" if configuration is configurations[0] else _ratio(configuration)

@@ -124,7 +124,8 @@ def test_description_of_every_step() -> None:
         '{ set = "n", value = { nullable = { share = 0.5, of = "x" } } }, { begin = "immediate" }, '
         '{ execute = "select ?", into = ["m"], params = [{ format = { template = "{}", '
         "parts = [{ null = true }] } }] }, "
-        '{ when = "n is null", then = [{ think = { pick = [1, 2] } }], else = [{ rollback = true }, { begin = "immediate" }] }, '
+        '{ when = "n is null", then = [{ think = { pick = [1, 2] } }], '
+        'else = [{ rollback = true }, { begin = "immediate" }] }, '
         '{ when = "n = m", then = [{ chance = 0.1, then = [{ set = "u", value = { uuid = "v4" } }] }] }, '
         "{ commit = true }"
     )

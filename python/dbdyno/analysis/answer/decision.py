@@ -10,7 +10,7 @@ from typing import Any
 from dbdyno.analysis.answer.configurations import Configuration, Ranking, Standing, is_below
 from dbdyno.analysis.answer.prices import failures_words
 from dbdyno.analysis.answer.short import AS_IT_IS, Levels, named
-from dbdyno.analysis.answer.words import listed, offered_rate
+from dbdyno.analysis.answer.words import listed, offered_rate, served_rate
 from dbdyno.analysis.measured.metrics import (
     ANSWERS,
     counted_unit,
@@ -18,7 +18,6 @@ from dbdyno.analysis.measured.metrics import (
     failing,
     keeps_up,
     lower_bounds,
-    unit_seconds,
     values_by_block,
 )
 from dbdyno.base.numbers import factor_words, figure, milliseconds, percent, times
@@ -276,7 +275,7 @@ def _served(ranking: Ranking, systems: Mapping[str, str]) -> list[str]:
     behind = [(name, cell) for name, cell in cells if not keeps_up(cell)]
     if not behind:
         return [f"{'Both' if len(cells) == _PAIR else f'All {len(cells)}'} serve {where}."]
-    lost = [f"{name} only {figure((cell.throughput.mean or 0.0) / unit_seconds(cell))}/s" for name, cell in behind]
+    lost = [f"{name} only {figure(served_rate(cell))}/s" for name, cell in behind]
     kept = [name for name, cell in cells if keeps_up(cell)]
     if not kept:
         return [f"None serves {where}: {listed(lost, _MAX_NAMES)}."]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from dbdyno.analysis.answer.short import STATEMENT, Levels, named
 from dbdyno.analysis.measured.comparisons import Pair, failures_differ, ratios_of
-from dbdyno.analysis.measured.metrics import done, failing, is_open_loop, keeps_up
+from dbdyno.analysis.measured.metrics import done, failing, is_open_loop, keeps_up, unit_seconds
 from dbdyno.base.numbers import bracketed, figure, milliseconds, percent
 from dbdyno.model.result.cell import Cell
 from dbdyno.model.result.effects import Effect
@@ -66,18 +67,38 @@ def served_words(cell: Cell) -> str:
     offered = offered_rate(cell)
     if offered is None:
         return ""
+    arrivals, per = figure(offered * unit_seconds(cell)), cell.throughput.unit.rpartition("/")[2]
     if keeps_up(cell):
-        return f"All of the {figure(offered)}/s offered were served"
+        return f"All of the {arrivals}/{per} offered were served"
     skipped, issued = (sum(getattr(round_, name) for round_ in done(cell)) for name in ("skipped", "issued"))
-    kept = f"{rate_words(cell)} of the {figure(offered)}/s offered were served"
-    return f"{kept}; {percent(skipped / issued)} never started"
+    lost = percent(skipped / issued)
+    if not _counts_arrivals(cell):
+        return f"{rate_words(cell)}; {lost} of the {arrivals} transactions/{per} offered never started"
+    return f"{rate_words(cell)} of the {arrivals}/{per} offered were served; {lost} never started"
+
+
+def _counts_arrivals(cell: Cell) -> bool:
+    """Whether throughput counts all transactions, so that it can be compared with arrivals."""
+    return all(
+        math.isclose(round_.throughput or 0.0, (round_.transactions_per_s or 0.0) * unit_seconds(cell))
+        for round_ in done(cell)
+    )
 
 
 def offered_rate(cell: Cell) -> float | None:
     """Return the arrivals per second of an open loop; None for a closed loop."""
+    return _per_second(cell, "issued") if is_open_loop(cell) else None
+
+
+def served_rate(cell: Cell) -> float:
+    """Return the successful transactions per second, whatever throughput counts."""
+    return _per_second(cell, "ok") or 0.0
+
+
+def _per_second(cell: Cell, name: str) -> float | None:
     rounds = [round_ for round_ in done(cell) if round_.elapsed_s]
     seconds = sum(round_.elapsed_s or 0.0 for round_ in rounds)
-    return sum(round_.issued for round_ in rounds) / seconds if is_open_loop(cell) and seconds else None
+    return sum(getattr(round_, name) for round_ in rounds) / seconds if seconds else None
 
 
 def waits_words(cell: Cell) -> str:
