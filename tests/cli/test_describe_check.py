@@ -45,6 +45,22 @@ def test_each_system_has_a_line(cli: Cli, small: Callable[..., str]) -> None:
     assert cli.left_behind() == []
 
 
+def test_checks_are_prepared_but_timed_statements_are_not(cli: Cli, shop: Path) -> None:
+    check = '[[check]]\nname = "rows"\nsql = "select count(*) from {}"\nequals = 1\n'
+    timed = '[[timed]]\nname = "index"\nrun = "drop index made_by_another"\n'
+    beside = '[[beside]]\nname = "own"\nat = "1ms"\nsteps = [{ execute = "drop table made_by_another" }]\n'
+    file = own(cli, "select 1")
+    path = cli.directory / file
+    text = path.read_text()
+    path.write_text(text + check.format("orders") + timed + beside)
+    system = f"sqlite:{shop.name}"
+    said = cli("describe", file, "--check", "--system", system, "--allow-writes")
+    assert said.endswith(", 2 statements prepared; not those of `[[beside]]` and `[[timed]]`\n")
+    path.write_text(text + check.format("ordres"))
+    errors = cli("describe", file, "--check", "--system", system, code=2)
+    assert "`select count(*) from ordres`: no such table: ordres (SQLITE_ERROR)" in errors
+
+
 def test_a_named_file_is_opened_and_stays_as_it_is(cli: Cli, shop: Path) -> None:
     before = shop.read_bytes()
     said = cli("describe", own(cli, "delete from orders"), "--check", "--system", f"sqlite:{shop.name}")

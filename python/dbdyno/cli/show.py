@@ -132,7 +132,9 @@ def print_opened(
             result = "nothing to prepare"
         else:
             result = f"{opened.statements} statement{'' if opened.statements == 1 else 's'} prepared"
-        console.print(f"{opened.system}  {what}, {result}", soft_wrap=True)
+            if opened.unprepared:
+                result += f"; not those of {' and '.join(f'`[[{key}]]`' for key in opened.unprepared)}"
+        console.print(f"{opened.system}  {what}, {result}", soft_wrap=True, markup=False)
 
 
 def _cell_lines(system: str, described: "Description") -> Iterator[str]:

@@ -38,18 +38,21 @@ class Opened:
     """An opened system: its reported engine and version, and the number of statements it prepared.
 
     ``version``: empty for programs, which are not started. ``statements``: None if the engine doesn't prepare.
+    ``unprepared``: the tables of the experiment with statements that can't be prepared, because earlier ones may create
+    what they need.
     """
 
     system: str
     engine: str
     version: str
     statements: int | None
+    unprepared: tuple[str, ...] = ()
 
 
 def open_systems(
     cells: Sequence[CompiledCell], directory: str | None = None, allow_writes: bool = False
 ) -> list[Opened]:
-    """Open the system of each cell, and prepare the statements of each distinct set of transactions.
+    """Open the system of each cell, and prepare the statements of each distinct set of transactions and checks.
 
     Tables are created empty, and the setup runs on them. Statements are prepared, not executed, except for reads in a
     user's database if the engine cannot classify them otherwise. Raises InputError with one line per error.
@@ -119,7 +122,7 @@ def check_statements(cells: Iterable[CompiledCell], provisioners: Provisioners) 
         if cell.task.prepare != "once":
             accepted.add(name)
             continue
-        empty = replace(cell, tables=[])
+        empty = _empty(cell)
         if name in accepted or work_key(empty) in sets.setdefault(name, set()):
             continue
         sets[name].add(work_key(empty))
@@ -181,11 +184,17 @@ def _loads_long(compiled: CompiledCell) -> bool:
     return sum(table.rows for table in compiled.tables) > _MANY_ROWS
 
 
+def _empty(cell: CompiledCell) -> CompiledCell:
+    """Return a cell whose tables have no rows, and whose statements include the queries of its checks."""
+    queries = [Statement(name=check.name, sql=check.sql) for check in cell.checks]
+    return replace(cell, tables=[], task=replace(cell.task, statements=[*cell.task.statements, *queries]))
+
+
 def _distinct(cells: Iterable[CompiledCell]) -> Iterator[CompiledCell]:
     """Yield one cell for each system and set of transactions, its tables without rows."""
     seen: set[tuple[str, str]] = set()
     for cell in cells:
-        empty = replace(cell, tables=[])
+        empty = _empty(cell)
         key = (cell.cell.system.name, work_key(empty))
         if key not in seen:
             seen.add(key)
@@ -206,7 +215,11 @@ def _open(compiled: CompiledCell, lenient: Provisioners, strict: Provisioners) -
     else:
         strict.of(compiled).check(compiled)
     prepares = engine.grammar is not None
-    return Opened(system.name, facts.engine, facts.version, len(_texts(compiled)) if prepares else None)
+    if not prepares:
+        return Opened(system.name, facts.engine, facts.version, None)
+    later = {"beside": compiled.task.beside, "timed": compiled.timed}
+    unprepared = tuple(key for key, each in later.items() if each)
+    return Opened(system.name, facts.engine, facts.version, len(_texts(compiled)), unprepared)
 
 
 def _prepare(compiled: CompiledCell, provisioners: Provisioners) -> TrialResult:

@@ -12,11 +12,12 @@ from dbdyno.experiment.compile.paths import path_errors
 from dbdyno.experiment.compile.tables import definitions, load_tables
 from dbdyno.experiment.compile.transactions import TransactionCompiler
 from dbdyno.experiment.experiment import Experiment
+from dbdyno.model.experiment import transactions as written
 from dbdyno.model.experiment.check import Check
 from dbdyno.model.experiment.definition import Definition
 from dbdyno.model.experiment.load import Open as Arrival
 from dbdyno.model.experiment.timed import Timed
-from dbdyno.model.experiment.validation import Invalid, raise_all
+from dbdyno.model.experiment.validation import Invalid, Location, raise_all
 from dbdyno.model.limits import MAX_INTERVALS
 from dbdyno.model.plan.cell import CheckQuery, CompiledCell, ResolvedCell, TimedStatement
 from dbdyno.model.plan.steps import Transaction
@@ -62,11 +63,14 @@ def compile_cell(experiment: Experiment, cell: ResolvedCell) -> CompiledCell:
 
 def _path_errors(definition: Definition, compiler: TransactionCompiler) -> Iterator[Invalid]:
     """Yield the errors of transactions and work beside the clients that don't end on each path."""
-    for key, works in (("transactions", definition.transactions), ("beside", definition.beside)):
-        for index, work in enumerate(works):
-            if work.include:
-                for error in path_errors(work.steps, (key, index, "steps"), compiler.applies):
-                    yield error._replace(problem=f"`{work.name}`: {error.problem}")
+    works: list[tuple[Location, written.Transaction | written.Beside]] = [
+        *((("transactions", index), each) for index, each in enumerate(definition.transactions)),
+        *((("beside", index), each) for index, each in enumerate(definition.beside)),
+    ]
+    for where, work in works:
+        if work.include:
+            for error in path_errors(work.steps, (*where, "steps"), compiler.applies):
+                yield error._replace(problem=f"`{work.name}`: {error.problem}")
 
 
 def _beside(definition: Definition, dialect: Dialect, location: str) -> tuple[list[Beside], set[str]]:
