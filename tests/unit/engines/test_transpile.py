@@ -9,6 +9,7 @@ from dbdyno.engines.postgresql.dialect import SQL as POSTGRESQL
 from dbdyno.engines.sqlserver.dialect import SQL as SQLSERVER
 from dbdyno.engines.transpile.transpile import transpile
 from dbdyno.engines.transpile.unsupported import Names
+from experiment_files import compiled, small
 
 ENGINES = {"postgres": "postgresql", "mysql": "mysql", "tsql": "sqlserver", "duckdb": "duckdb"}
 ALL = tuple(ENGINES)
@@ -125,6 +126,7 @@ def written(text: str, dialect: str) -> str:
         ("select trim(v, 'ab') from t", ALL, "the function `trim` has no translation with the same meaning"),
         ("select concat(v, null) from t", ALL, "the function `concat` has no translation with the same meaning"),
         ("select * from t where v = any(array[1, 2])", ALL, "`any` is not SQLite's SQL"),
+        ("select v from t for update skip locked", ALL, "`for update skip locked` is not SQLite's SQL"),
         # A function of JSON, and what its translation leaves out.
         ("select json_extract(v, '$.a', '$.b') from t", ("tsql", "duckdb"), "the translation may have another meaning"),
         ("select v -> '$.a', v ->> '$.b' from t", ("tsql",), "the translation may have another meaning"),
@@ -216,3 +218,23 @@ def test_what_cannot_be_read_is_told_in_words(text: str, where: str) -> None:
     said = str(caught.value)
     assert f"it can't be parsed as SQLite's SQL: {where}" in said, said
     assert "class" not in said and "token" not in said
+
+
+@pytest.mark.parametrize(
+    ("texts", "form"),
+    [
+        ("", "write it as `{ any = …, mysql = … }` with SQL for each"),
+        ('sqlite = "select 1", ', "write `{ sqlite = …, mysql = … }`"),
+        ('postgresql = "select 1", ', "write `{ any = …, postgresql = …, mysql = … }`"),
+    ],
+)
+def test_the_hint_has_the_texts_that_a_statement_needs(texts: str, form: str) -> None:
+    made = small(
+        'dialect = "sqlite"\n',
+        transactions='[[transactions]]\nname = "t"\n'
+        f'steps = [{{ execute = {{ {texts}any = "select id from user for update" }} }}]\n',
+    )
+    with pytest.raises(InputError) as caught:
+        compiled(made, "mysql:")
+    assert caught.value.hint.endswith(form)
+    assert ("`any` is read as SQLite's SQL" in caught.value.hint) == bool(texts)

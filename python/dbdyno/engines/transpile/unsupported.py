@@ -159,7 +159,8 @@ def _unknown(node: "exp.Expr", target: SqlTarget) -> Iterator[str]:
 
     kind = node.name.lower() if isinstance(node, exp.Anonymous) else type(node).__name__
     if kind in _FOREIGN:
-        yield f"`{kind.lower()}` is not SQLite's SQL"
+        written = node.sql("postgres").lower() if isinstance(node, exp.Lock) else kind.lower()
+        yield f"`{written}` is not SQLite's SQL"
     if kind in target.lacks:
         yield f"the target doesn't support {NAMES[kind]}"
     elif isinstance(node, exp.Func) and (kind not in _TRANSLATED or node.args.get(_OF_ONE_ARGUMENT.get(kind, ""))):
