@@ -4,9 +4,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dbdyno.engines.lookup import all_engines, engine_names, known_engine
+from dbdyno.engines.lookup import all_engines, engine_aliases, engine_named, engine_names, known_engine
 from dbdyno.engines.sql_lexer import Kind, UnterminatedError, significant, tokenize
 from dbdyno.model.experiment.sql import ANY
+from dbdyno.model.experiment.validation import nearest
 
 _DOLLAR = re.compile(r"\$[1-9][0-9]{0,4}")
 _WHITE_SPACE = " \t\r\n\f\v"
@@ -89,6 +90,12 @@ class Statements:
     def names(self) -> Sequence[str]:
         """The names that an experiment may use."""
         return engine_names()
+
+    def nearest(self, name: str, others: Sequence[str] = ()) -> str:
+        """Return the hint for an unknown engine; a URL's alias isn't a name in an experiment."""
+        if name.lower() in engine_aliases():
+            return f"use `{engine_named(name)}`, also for `{name.lower()}:` systems"
+        return nearest(name, (*engine_names(), *others))
 
     def places(self, text: str, engine: str) -> Sequence[int]:
         """Return the possible numbers of placeholders in a statement; several for ``any``, as engines may differ."""

@@ -42,7 +42,7 @@ def _known_engines(value: object, info: ValidationInfo) -> object:
     engines = engines_of(info)
     for engine in value if isinstance(value, dict) else ():
         if engines is not None and engine not in engines.names:
-            raise wrong("unknown engine", nearest(str(engine), engines.names), key=str(engine))
+            raise wrong("unknown engine", engines.nearest(str(engine)), key=str(engine))
     return value
 
 

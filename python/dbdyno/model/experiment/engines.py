@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from pydantic import ValidationInfo
 
-from dbdyno.model.experiment.validation import nearest, show, wrong
+from dbdyno.model.experiment.validation import show, wrong
 
 # The key of the engines in pydantic's validation context.
 CONTEXT = "engines"
@@ -17,6 +17,9 @@ class Engines(Protocol):
     @property
     def names(self) -> Sequence[str]:
         """The names of the engines."""
+
+    def nearest(self, name: str, others: Sequence[str] = ()) -> str:
+        """Return the hint for an unknown engine. ``others``: further words that are allowed instead."""
 
     def places(self, text: str, engine: str) -> Sequence[int]:
         """Return the number of ``?`` placeholders of a statement; for ``any``, each number that an engine may count."""
@@ -38,5 +41,5 @@ def read_engine(value: Any, info: ValidationInfo) -> Any:
     """Check that a value is the name of an engine."""
     engines = engines_of(info)
     if engines is not None and value not in engines.names:
-        raise wrong(f"unknown engine {show(value)}", nearest(str(value), engines.names))
+        raise wrong(f"unknown engine {show(value)}", engines.nearest(str(value)))
     return value

@@ -37,7 +37,7 @@ def _read_sql(value: Any, info: ValidationInfo) -> Sql:
         raise wrong(f"{show(value)} is not a statement", 'give its text, or texts by engine, such as `{ any = "…" }`')
     for engine, text in value.items():
         if engines is not None and engine not in (*engines.names, ANY):
-            raise wrong("unknown engine", nearest(engine, (*engines.names, ANY)), key=engine)
+            raise wrong("unknown engine", engines.nearest(engine, [ANY]), key=engine)
         if not isinstance(text, str) or not text.strip():
             raise wrong(f"{show(text)} is not a statement", "give its text", key=engine)
         refused = engines.check_statement(text, engine) if engines is not None else None

@@ -31,7 +31,7 @@ VERBS = ("execute", "request", "copy", "begin", "commit", "rollback", "set", "wh
 def _known_engine(name: str, info: ValidationInfo) -> str:
     engines = engines_of(info)
     if engines is not None and name not in engines.names:
-        raise wrong(f"unknown engine `{name}`", nearest(name, engines.names))
+        raise wrong(f"unknown engine `{name}`", engines.nearest(name))
     return name
 
 
