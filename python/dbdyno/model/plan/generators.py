@@ -52,7 +52,7 @@ class Serial:
     kind: Literal["serial"] = "serial"
     start: int = 1
     step: int = 1
-    counter: str | None = None
+    counter: str | None = field(default=None, metadata=OMITTED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,7 +216,7 @@ class Uuid:
     kind: Literal["uuid"] = "uuid"
     version: UuidVersion
     format: UuidFormat = "dashed"
-    counter: str | None = None
+    counter: str | None = field(default=None, metadata=OMITTED)
 
     @property
     def version_name(self) -> str:
