@@ -1,6 +1,6 @@
 """Checks across the tables of an experiment: references to tables and variables."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -8,8 +8,10 @@ from pydantic import BaseModel
 
 from dbdyno.base.errors import InputError
 from dbdyno.engines import engine_of
+from dbdyno.model.experiment.check import Check
 from dbdyno.model.experiment.definition import Definition
 from dbdyno.model.experiment.draws import Draw
+from dbdyno.model.experiment.expression import AUTOMATIC
 from dbdyno.model.experiment.generators import (
     FROM_THE_CLOCK,
     Constant,
@@ -25,6 +27,7 @@ from dbdyno.model.experiment.generators import (
 )
 from dbdyno.model.experiment.generators import Column as ExistingColumn
 from dbdyno.model.experiment.tables import ROW_NUMBERS, Column, Table
+from dbdyno.model.experiment.timed import Timed
 from dbdyno.model.experiment.transactions import (
     AnyStep,
     Chance,
@@ -67,6 +70,8 @@ def check(definition: Definition) -> Iterator[Invalid]:
             steps = ("transactions", index, "steps")
             yield from _steps(transaction.steps, steps, definition.tables, set())
     yield from _beside(definition)
+    yield from _named_twice("check", definition.check)
+    yield from _named_twice("timed", definition.timed)
     yield from _settings(definition)
     yield from _measured(definition)
     yield from _own_clients(definition)
@@ -183,6 +188,16 @@ def _numbered(part: BaseModel) -> set[str]:
     return own.union(*(_numbered(inner) for _, inner in _parts(part)))
 
 
+def _named_twice(key: str, tables: Sequence[Check | Timed]) -> Iterator[Invalid]:
+    names: set[str] = set()
+    for index, table in enumerate(tables):
+        # Of several texts of one check, `include` may choose.
+        if table.include and table.name in names:
+            yield Invalid((key, index, "name"), f"duplicate name `{table.name}`", "choose another")
+        if table.include:
+            names.add(table.name)
+
+
 def _measured(definition: Definition) -> Iterator[Invalid]:
     names = [transaction.name for transaction in definition.transactions if transaction.include]
     for index, name in enumerate(definition.measure.transactions):
@@ -268,6 +283,9 @@ def _variable(name: str, where: Location, variables: Variables) -> Iterator[Inva
             else:
                 hint = nearest(name, sorted(variables.names))
             yield Invalid(where, problem, hint)
+    elif name not in variables and name in AUTOMATIC and where[-1] == "variable":
+        hint = f'write `{{ expression = ":{name}" }}`'
+        yield Invalid(where, f"`{name}` is a variable of expressions only", hint)
     elif name not in variables:
         hint = nearest(name, sorted(variables)) if variables else "set it first, with `set` or `into`"
         yield Invalid(where, f"no earlier step sets the variable `{name}`", hint)
@@ -381,6 +399,8 @@ def _column_repeats(name: str, tables: Mapping[str, Table], trail: tuple[str, ..
 
 def _next(text: str, where: Location, tables: Mapping[str, Table], *, in_column: bool) -> Iterator[Invalid]:
     found = tables.get(text) or find_column(text, tables)
+    if "." not in text and text not in tables:
+        found = Invalid((), f"unknown table `{text}`", nearest(text, tables))
     name = text if text in tables else text.rpartition(".")[0]
     if in_column:
         yield Invalid(where, "a column can't use `next`", "use `serial`")

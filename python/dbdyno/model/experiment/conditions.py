@@ -5,6 +5,7 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import PlainValidator
 
+from dbdyno.model.experiment.expression import ExpressionError, parse_expression
 from dbdyno.model.experiment.generators import Constant, Expression, Variable, read_expression
 from dbdyno.model.experiment.strict import check_fits
 from dbdyno.model.experiment.validation import show, wrong
@@ -26,6 +27,10 @@ _COMPARISON = re.compile(
     rf"\s*{_OPERAND.format('left')}\s*(?P<compare>==|=|!=|<>|<=|>=|<|>)\s*{_OPERAND.format('right')}\s*"
 )
 _NULL = re.compile(r"\s*(?P<left>[A-Za-z_]\w*)\s+is\s+(?P<no>not\s+)?null\s*", re.IGNORECASE)
+
+# Words of expressions that aren't variables.
+_WORD = re.compile(r"(?<![:\w])[A-Za-z_]\w*(?!\s*\()")
+_OPERATORS = frozenset(("and", "or", "not", "is", "null", "isnull", "notnull", "true", "false"))
 
 _REMEDY = "compare a variable with a variable, a number or a 'string', such as `n > 0` or `n is null`"
 
@@ -57,7 +62,17 @@ def read_condition(value: Any) -> Condition:
             return Condition(_operand(match["left"]), COMPARISONS[match["compare"]], _operand(match["right"]))
     if isinstance(value, dict) and list(value) == ["expression"]:
         return Condition(Expression(expression=read_expression(value["expression"])), "ne", Constant(constant=0))
-    raise wrong(f"{show(value)} is not a condition", _REMEDY)
+    raise wrong(f"{show(value)} is not a condition", _as_expression(value) or _REMEDY)
+
+
+def _as_expression(value: Any) -> str | None:
+    """Return the hint that proposes a text, with its words as variables, as an expression; None if it isn't one."""
+    text = _WORD.sub(lambda match: match[0] if match[0].lower() in _OPERATORS else f":{match[0]}", str(value))
+    try:
+        parse_expression(text)
+    except ExpressionError:
+        return None
+    return f'write `{{ expression = "{text}" }}`'
 
 
 def _operand(text: str) -> Constant | Variable:

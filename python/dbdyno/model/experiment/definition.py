@@ -10,23 +10,16 @@ from dbdyno.model.experiment.check import Check
 from dbdyno.model.experiment.engines import engines_of
 from dbdyno.model.experiment.generators import (
     Constant,
-    Date,
-    Format,
     Gaussian,
     Generator,
-    Json,
-    ListOfValues,
     Nullable,
     Pick,
     Scalar,
     Sent,
-    Text,
-    Timestamp,
     Uniform,
-    Uuid,
     Variable,
-    Words,
     Zipf,
+    amount_problem,
 )
 from dbdyno.model.experiment.load import Load, Measure
 from dbdyno.model.experiment.sql import DialectName, SqlText
@@ -34,7 +27,7 @@ from dbdyno.model.experiment.strict import Count, Name, Strict
 from dbdyno.model.experiment.tables import Column, Table
 from dbdyno.model.experiment.timed import Timed
 from dbdyno.model.experiment.transactions import Beside, Transaction
-from dbdyno.model.experiment.validation import nearest, show, wrong
+from dbdyno.model.experiment.validation import nearest, wrong
 from dbdyno.model.limits import MAX_INTERVALS, MAX_ROWS
 
 
@@ -85,29 +78,6 @@ def mean(generator: Generator, columns: Mapping[str, Column]) -> float:  # noqa:
     return _UNKNOWN_MEAN
 
 
-_NOT_NUMBERS = (Text, Words, Uuid, Format, Json, ListOfValues, Date, Timestamp)
-
-
-def _count_problem(generator: Generator, columns: Mapping[str, Column]) -> str | None:  # noqa: PLR0911 - one per kind
-    """Return why a generator can't count rows, as far as its range is known. ``columns``: what variables refer to."""
-    match generator:
-        case Constant(constant=bool() | str() as value):
-            return f"{show(value)} is not a number"
-        case Constant(constant=int() | float() as low) | Uniform(uniform=(low, _)):
-            return f"{low} is negative" if low < 0 else None
-        case Zipf(zipf=inner) | Gaussian(gaussian=inner):
-            return f"{inner.low} is negative" if inner.low < 0 else None
-        case Pick(pick=pick):
-            return next((problem for each in pick.values if (problem := _count_problem(each, columns))), None)
-        case Nullable(nullable=nullable):
-            return _count_problem(nullable.of, columns)
-        case Variable(variable=name) if name in columns and (fill := columns[name].fill) is not None:
-            others = {key: column for key, column in columns.items() if key != name}
-            problem = _count_problem(fill, others)
-            return problem and f"{problem}, in the column `{name}`"
-    return "the values are strings, not numbers" if isinstance(generator, _NOT_NUMBERS) else None
-
-
 class Definition(Strict):
     """An experiment's definition for one cell. ``system``: settings by engine.
 
@@ -144,7 +114,7 @@ class Definition(Strict):
             if parent.file is not None or parent.parts:
                 problem = f"the rows of `{table.per}` come from a file or in parts"
                 raise wrong(problem, "name a table with `rows` only", key=f"tables.{name}.per")
-            unusable = _count_problem(table.count, parent.columns)
+            unusable = amount_problem(table.count, {key: each.fill for key, each in parent.columns.items()})
             if unusable is not None:
                 raise wrong(unusable, "give integers from 0", key=f"tables.{name}.count")
             expected = parent.rows * max(mean(table.count, parent.columns), 0)

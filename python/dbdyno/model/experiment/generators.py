@@ -1,11 +1,20 @@
 """Generators of values in an experiment: a literal, or a table with one key that names the kind."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, PlainValidator, Tag, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    Discriminator,
+    Field,
+    PlainValidator,
+    Tag,
+    model_validator,
+)
 
 from dbdyno.model.experiment import expression as pgbench
 from dbdyno.model.experiment.draws import Draw, DrawOf
@@ -86,10 +95,18 @@ class SerialOf(Strict):
     step: Whole = 1
 
 
+def _read_serial(value: Any) -> Any:
+    if isinstance(value, int):
+        return {"start": value}
+    if not isinstance(value, dict | SerialOf):
+        raise wrong(f"{show(value)} is not an integer", "give the start, such as `1` or `{ start = 1, step = 2 }`")
+    return value
+
+
 class Serial(Strict):
     """Ascending integers; a number is an abbreviation for the start."""
 
-    serial: Annotated[SerialOf, BeforeValidator(lambda v: {"start": v} if isinstance(v, int) else v)]
+    serial: Annotated[SerialOf, BeforeValidator(_read_serial)]
 
 
 class Uniform(Strict):
@@ -230,10 +247,16 @@ class PickOf(Strict):
         return constants if len(constants) == len(self.values) else None
 
 
+def _read_pick(value: Any) -> Any:
+    if value == []:
+        raise wrong("the list is empty", "give at least one value")
+    return {"values": value} if isinstance(value, list) else value
+
+
 class Pick(Strict):
     """One of several values; a list is an abbreviation for values with equal weights."""
 
-    pick: Annotated[PickOf, BeforeValidator(lambda v: {"values": v} if isinstance(v, list) else v)]
+    pick: Annotated[PickOf, BeforeValidator(_read_pick)]
 
 
 # Versions of identifiers that contain the current time.
@@ -300,6 +323,17 @@ class Format(Strict):
     format: FormatOf
 
 
+def _check_members(value: Any) -> Any:
+    """Raise a validation error for a generator in place of an object."""
+    for key, member in value.items() if isinstance(value, dict) else ():
+        if key in KINDS and isinstance(member, list):
+            problem = f"`{key}` is a key of the JSON object here, and {show(member)} is not a value"
+            raise wrong(
+                problem, f"name the member, such as `{{ json = {{ n = {{ {key} = {show(member)} }} }} }}`", key=key
+            )
+    return value
+
+
 class Json(Strict):
     """A string with a JSON object of named generators, or a JSON list of generators."""
 
@@ -307,6 +341,7 @@ class Json(Strict):
         Annotated[dict[str, "Generator"], Tag("#object")] | Annotated[list["Generator"], Tag("#list")],
         Field(alias="json"),
         Discriminator(lambda value: TAG + ("list" if isinstance(value, list) else "object")),
+        BeforeValidator(_check_members),
     ]
 
 
@@ -314,7 +349,7 @@ class ListOf(Strict):
     """The generator of the values, and their number."""
 
     of: "Generator"
-    count: "Generator"
+    count: "Amount"
 
 
 class ListOfValues(Strict):
@@ -497,3 +532,42 @@ Generator = Annotated[
     Discriminator(_kind),
     BeforeValidator(_read),
 ]
+
+_NOT_NUMBERS = (Text, Words, Uuid, Format, Json, ListOfValues, Date, Timestamp)
+
+
+def amount_problem(  # noqa: PLR0911 - one per kind
+    generator: BaseModel, fills: Mapping[str, BaseModel | None] | None = None
+) -> str | None:
+    """Return why a generator can't be an amount, from 0, as far as its range is known.
+
+    ``fills``: the generators that variables refer to.
+    """
+    fills = fills or {}
+    match generator:
+        case Constant(constant=bool() | str() as value):
+            return f"{show(value)} is not a number"
+        case Constant(constant=int() | float() as low) | Uniform(uniform=(low, _)):
+            return f"{low} is negative" if low < 0 else None
+        case Zipf(zipf=inner) | Gaussian(gaussian=inner):
+            return f"{inner.low} is negative" if inner.low < 0 else None
+        case Pick(pick=pick):
+            return next((problem for each in pick.values if (problem := amount_problem(each, fills))), None)
+        case Nullable(nullable=nullable):
+            return amount_problem(nullable.of, fills)
+        case Variable(variable=name) if (fill := fills.get(name)) is not None:
+            others = {key: each for key, each in fills.items() if key != name}
+            problem = amount_problem(fill, others)
+            return problem and f"{problem}, in the column `{name}`"
+    return "the values are strings, not numbers" if isinstance(generator, _NOT_NUMBERS) else None
+
+
+def _check_amount(generator: BaseModel) -> BaseModel:
+    problem = amount_problem(generator)
+    if problem is not None:
+        raise wrong(problem, "give numbers from 0")
+    return generator
+
+
+Amount = Annotated[Generator, AfterValidator(_check_amount)]
+"""A generator of numbers from 0."""

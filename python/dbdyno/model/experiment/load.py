@@ -3,7 +3,7 @@
 import math
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from dbdyno.model.experiment.strict import Count, Name, Positive, Seconds, Strict
 from dbdyno.model.experiment.validation import MISSING, show, wrong
@@ -13,11 +13,14 @@ FailureKind = Literal["locked", "deadlock", "serialization", "timeout", "connect
 
 
 def _read_stage_rate(value: Any) -> Any:
-    if isinstance(value, list):
-        if len(value) != len(("from", "to")):
-            raise wrong(f"{show(value)} is not a rate", "write a number, or two for a ramp, such as `[100, 500]`")
-        return value
-    return [value, value]
+    numbers = value if isinstance(value, list) else [value]
+    if len(numbers) > len(("from", "to")) or not numbers:
+        raise wrong(f"{show(value)} is not a rate", "write a number, or two for a ramp, such as `[100, 500]`")
+    return numbers
+
+
+def _two_ends(rates: list[float]) -> list[float]:
+    return [rates[0], rates[-1]]
 
 
 _Rate = Annotated[float, Field(ge=0, le=MAX_RATE, allow_inf_nan=False)]
@@ -27,7 +30,7 @@ class Stage(Strict):
     """A part of the window. ``rate``: transactions per second when it begins and when it ends, over all clients."""
 
     seconds: Annotated[float, Field(gt=0, le=YEAR_S, allow_inf_nan=False)]
-    rate: Annotated[list[_Rate], BeforeValidator(_read_stage_rate)]
+    rate: Annotated[list[_Rate], BeforeValidator(_read_stage_rate), AfterValidator(_two_ends)]
 
     @property
     def expected(self) -> float:
@@ -115,6 +118,12 @@ class Retry(Strict):
     wait_ms: Annotated[float, Field(ge=0, le=YEAR_S * 1000, allow_inf_nan=False)] = 0.0
 
 
+def _read_retry(value: Any) -> Any:
+    if not isinstance(value, dict | Retry):
+        raise wrong(f"{show(value)} is not a table", "write `{ attempts = 3 }`")
+    return value
+
+
 class Load(Strict):
     """The load on a system.
 
@@ -129,7 +138,7 @@ class Load(Strict):
     arrival: Annotated[Open | None, BeforeValidator(_read_arrival)] = None
     warmup: Warmup = Warmup()
     stop: Stop = Stop.model_construct()
-    retry: Retry = Retry()
+    retry: Annotated[Retry, BeforeValidator(_read_retry)] = Retry()
     os_cache: Literal["warm", "cold"] = "warm"
     memory_limit_mb: Annotated[float, Field(gt=0, le=10**9, allow_inf_nan=False)] | None = None
     give_way: bool = False

@@ -5,9 +5,9 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from dbdyno.model.experiment.column_types import TypeText
-from dbdyno.model.experiment.generators import Constant, Generator
+from dbdyno.model.experiment.generators import Constant, Generator, Uniform
 from dbdyno.model.experiment.strict import Name, Positive, Rows, Strict
-from dbdyno.model.experiment.validation import nearest, wrong
+from dbdyno.model.experiment.validation import nearest, show, wrong
 
 ROW_NUMBERS = ("row", "parent", "child")
 """The variables of a column that aren't other columns: numbers from 0 of the row, of its parent's row, and of the row
@@ -29,6 +29,14 @@ class Column(Strict):
         if self.autoincrement and not (self.primary_key and self.type.is_integer):
             problem = "only an integer primary key can be autoincrement"
             raise wrong(problem, 'write `type = "integer", primary_key = true`', key="autoincrement")
+        return self
+
+    @model_validator(mode="after")
+    def _integers_are_drawn(self) -> Self:
+        ends = self.fill.uniform if isinstance(self.fill, Uniform) else ()
+        if self.type.is_integer and any(isinstance(end, float) for end in ends):
+            problem = f"`uniform` draws real numbers from {show(ends)}, but the type is `{self.type.name}`"
+            raise wrong(problem, "write both ends without decimals", key="fill.uniform")
         return self
 
 

@@ -15,7 +15,7 @@ from pydantic import (
 
 from dbdyno.model.experiment.conditions import ConditionText
 from dbdyno.model.experiment.engines import engines_of
-from dbdyno.model.experiment.generators import Generator
+from dbdyno.model.experiment.generators import Amount, Generator
 from dbdyno.model.experiment.requests import RequestParts
 from dbdyno.model.experiment.sql import SqlText
 from dbdyno.model.experiment.strict import Duration, Name, Positive, Share, Strict
@@ -171,7 +171,7 @@ class Repeat(Step):
 class Think(Step):
     """Pause for a number of milliseconds or microseconds."""
 
-    think: Generator
+    think: Amount
     unit: Literal["ms", "us"] = "ms"
 
 

@@ -140,6 +140,8 @@ def from_pydantic(error: ErrorDetails, known_keys: Iterable[str]) -> Invalid:
         problem, hint = f"unknown value {show(value)}", nearest(str(value), choices)
     elif kind in _WANTED:
         wanted, example = _WANTED[kind]
+        if kind == "list_type" and isinstance(value, str):
+            example = show([value])
         problem, hint = f"{show(value)} is not {wanted}", f"give {wanted}, such as `{example}`"
     elif kind in _BOUNDS:
         bound, words = _BOUNDS[kind]

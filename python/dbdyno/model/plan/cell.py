@@ -106,6 +106,8 @@ class CompiledCell:
     """The task of a trial, without its target and seeds."""
     left_out: tuple[str, ...] = ()
     """The kinds of steps that were left out, because they are for other engines only."""
+    unchecked: tuple[str, ...] = ()
+    """The names of the checks that have no text for this engine."""
     timed: tuple[TimedStatement, ...] = ()
     """Statements that are timed after a trial."""
     checks: tuple[CheckQuery, ...] = ()
