@@ -101,6 +101,10 @@ def test_a_description_has_the_statements(cli: Cli) -> None:
     assert "select * from user where id = ?" in text
     assert "100,000 rows" in text
     assert "cache_size = 2000" in text
+    assert "5 rounds of 2 cells\n" in text
+    one = 'name = "one"\ntitle = "One"\nrounds = 1\n[load]\nstop = { seconds = 1 }\n'
+    one += '[[transactions]]\nname = "t"\nsteps = [{ execute = "select 1" }]\n'
+    assert "1 round of 1 cell\n" in cli("describe", cli.write("one.toml", one))
 
 
 def test_a_template_is_written_runs_and_is_not_overwritten(cli: Cli) -> None:

@@ -116,8 +116,19 @@ def test_a_violated_check_fails_the_trial(cli: Cli, sql: str, equals: str, found
     assert trial["error_kind"] == "check"
 
 
+def test_each_violated_check_is_reported(cli: Cli) -> None:
+    queries = {"a": '"select 2"', "b": '"select 1"', "c": '"select 3"', "d": '{ mysql = "select 4" }'}
+    checks = "".join(f'\n[[check]]\nname = "{name}"\nsql = {sql}\nequals = 1\n' for name, sql in queries.items())
+    document = cli.run(cli.write("wrong.toml", DATA + checks), "--system", "sqlite:", code=1)
+    assert document["cells"][0]["rounds"][0]["error"] == (
+        "the check `a` failed: expected 1, found 2: select 2; the check `c` failed: expected 1, found 3: select 3"
+    )
+    told = "The check `d` did not run on sqlite: `sql` has no text for it."
+    assert told in [each["text"] for each in document["findings"]]
+
+
 def test_a_failing_expression_names_its_column(cli: Cli) -> None:
     text = DATA.replace('":row % 5 + 1"', '":row + 10 / (5 - :row)"')
     cli.write("failing.toml", text)
     said = cli("run", "./failing.toml", "--system", "sqlite:", "--store", "runs.db", code=1)
-    assert "column `id`, row 5: `:row + 10 / (5 - :row)`: division by zero" in " ".join(said.split())
+    assert "column `district.id`, row 5: `:row + 10 / (5 - :row)`: division by zero" in " ".join(said.split())

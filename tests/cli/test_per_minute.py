@@ -66,7 +66,8 @@ steps = [{ execute = "select 1" }, { think = 50 }]
 def test_arrivals_have_the_unit_of_throughput(cli: Cli) -> None:
     """With another transaction, throughput doesn't count all that arrives, so that they aren't compared."""
     lost, rate = r"never started.*", r"[\d,]+(\.\d)? jobs/min .*"
-    said = cli.run(cli.write("jobs.toml", OVERLOADED))["answer"]["text"][0]
+    said = cli.run(cli.write("jobs.toml", OVERLOADED), "--markdown", "jobs.md")["answer"]["text"][0]
+    assert "()" not in (cli.directory / "jobs.md").read_text()
     assert re.fullmatch(rf"{rate}of the 12,\d{{3}}/min offered were served; \d+ % {lost}", said)
     other = '[[transactions]]\nname = "other"\nsteps = [{ execute = "select 2" }, { think = 50 }]\n'
     said = cli.run(cli.write("jobs.toml", OVERLOADED + other))["answer"]["text"][0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,6 +19,8 @@ _THOUSAND, _MILLION = 1e3, 1e6
 _FIGURE_DIGITS = ((100, 1), (10, 2), (1, 3), (0.001, 4))
 _PERCENT_DIGITS = ((0.095, 2), (9.95, 1))
 _MIN_PERCENT = 0.005
+# From here on, a percentage below 100 would be rounded to it.
+_ROUNDS_TO_ALL = 99.5
 
 # Interval bounds that differ from the ratio by a larger factor are not printed.
 _FAR = 100
@@ -70,6 +73,8 @@ def percent(share: float | None) -> str:
         return "0 %"
     if abs(value) < _MIN_PERCENT:
         return "<0.01 %"
+    if _ROUNDS_TO_ALL <= value < 100:  # noqa: PLR2004 - percent
+        return f"{math.floor(value * 10) / 10:.1f} %"
     digits = next((digits for bound, digits in _PERCENT_DIGITS if abs(value) < bound), 0)
     return f"{value:,.{digits}f} %"
 

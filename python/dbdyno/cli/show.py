@@ -107,7 +107,8 @@ def _what_a_run_measures(experiment: "Experiment", cells: int) -> str:
     objective = experiment.head.slo
     if objective is not None:
         return f"a run searches for the highest rate that holds {objective}"
-    return f"{experiment.rounds} rounds of {cells} cells"
+    rounds = f"{experiment.rounds} round{'' if experiment.rounds == 1 else 's'}"
+    return f"{rounds} of {cells} cell{'' if cells == 1 else 's'}"
 
 
 def print_opened(

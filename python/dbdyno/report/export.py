@@ -206,7 +206,8 @@ def markdown_text(document: Document) -> str:
     parts.append(_further(document, figure_columns(document)))
     parts.append(_further(document, data_columns(document)))
     notes = [
-        f"durability: {statement.text} ({cell_names(document, statement.cells)})" for statement in durability(document)
+        f"durability: {_located(statement.text, cell_names(document, statement.cells))}"
+        for statement in durability(document)
     ]
     notes += notes_on_measuring(document)
     notes += loads(document)
@@ -220,7 +221,7 @@ def markdown_text(document: Document) -> str:
     ):
         if statements:
             lines = [
-                f"- {_plain(statement.text)} ({_plain(cell_names(document, statement.cells))})"
+                f"- {_plain(_located(statement.text, cell_names(document, statement.cells)))}"
                 + (f"  \n  → {_plain(statement.advice)}" if statement.advice else "")
                 for statement in statements
             ]
@@ -232,6 +233,11 @@ def markdown_text(document: Document) -> str:
         ]
         parts.append("### Failed trials\n\n" + "\n".join(lines))
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _located(text: str, names: str) -> str:
+    """Add the names of cells to a text. A run's only cell has none."""
+    return f"{text} ({names})" if names else text
 
 
 def _markdown_table(document: Document) -> str:

@@ -16,6 +16,7 @@ def describe_cells(compiled: Sequence[CompiledCell]) -> list[dict[str, Any]]:
             "asked": dict(cell.settings.shown()),
             "makes": [*cell.before, *cell.after, *cell.added],
             "left_out": list(cell.left_out),
+            "unchecked": list(cell.unchecked),
             # Identifies the data at the start of a trial.
             "data": cell.template_key(""),
         }

@@ -12,8 +12,9 @@ from dbdyno.runtime.worker import ask
 from dbdyno.runtime.workspace.interruption import Interruption
 
 
-def violated_check(compiled: CompiledCell, target: dict[str, Any], interrupted: Interruption) -> str | None:
-    """Return which condition the data don't meet after a trial, or None if they meet all."""
+def violated_checks(compiled: CompiledCell, target: dict[str, Any], interrupted: Interruption) -> str | None:
+    """Return which conditions the data don't meet after a trial, or None if they meet all."""
+    violations = []
     for check in compiled.checks:
         plan = WorkerPlan(task=AskTask(target=target, sql=check.sql))
         try:
@@ -23,8 +24,8 @@ def violated_check(compiled: CompiledCell, target: dict[str, Any], interrupted: 
         except SystemFailed as error:
             violation = f"the check `{check.name}` failed: {error}: {' '.join(check.sql.split())}"
         if violation is not None:
-            return violation
-    return None
+            violations.append(violation)
+    return "; ".join(violations) or None
 
 
 def inspect_data(

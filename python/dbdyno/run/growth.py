@@ -13,7 +13,7 @@ from dbdyno.model.events.answers import Loaded
 from dbdyno.model.events.trial import TrialResult
 from dbdyno.model.experiment.definition import Definition
 from dbdyno.model.plan.cell import CompiledCell
-from dbdyno.run.data_inspection import inspect_data, violated_check
+from dbdyno.run.data_inspection import inspect_data, violated_checks
 from dbdyno.run.memory_limit import Limiting
 from dbdyno.run.provisioners import Provisioners, Ready
 from dbdyno.run.tiers import with_tiers
@@ -215,7 +215,7 @@ class _Grown:
             if isinstance(trial.result, TrialResult):
                 state.grown_by(trial.result, first_use)
             record_surroundings(trial, system, own_data=fresh)
-            violation = violated_check(compiled, system.target, self.interrupted) if well else None
+            violation = violated_checks(compiled, system.target, self.interrupted) if well else None
             if violation is not None:
                 trial.error, trial.kind = violation, "check"
             if window == self.growth.windows - 1 and well and not self.interrupted:

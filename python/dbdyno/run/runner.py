@@ -20,7 +20,7 @@ from dbdyno.model.plan.worker_plan import TrialPlan
 from dbdyno.model.result.reading import number, part
 from dbdyno.run.applied_change import apply_change
 from dbdyno.run.coordinated_workers import CoordinatedWorkers
-from dbdyno.run.data_inspection import inspect_data, violated_check
+from dbdyno.run.data_inspection import inspect_data, violated_checks
 from dbdyno.run.growth import grow
 from dbdyno.run.idle import wait_until_idle
 from dbdyno.run.instruction_counts import count_instructions
@@ -404,7 +404,7 @@ def _run_alone(trial: Trial, system: Ready, watcher: Watcher, interrupted: Inter
 
 def _check_data(trial: Trial, system: Ready, interrupted: Interruption) -> None:
     """Fail a trial whose data violate a condition of the experiment."""
-    violation = violated_check(trial.compiled, system.target, interrupted)
+    violation = violated_checks(trial.compiled, system.target, interrupted)
     if violation is not None:
         trial.error, trial.kind = violation, "check"
 

@@ -411,6 +411,9 @@ SCENARIOS: dict[str, Callable[[bool], list[Finding]]] = {
     "steps left out": lambda blind: designed(
         blind, cells=[{"id": "a", "system": {"name": "sqlite:", "engine": "sqlite"}, "left_out": ["begin"]}]
     ),
+    "checks left out": lambda blind: designed(
+        blind, cells=[{"id": "a", "system": {"name": "sqlite:", "engine": "sqlite"}, "unchecked": ["rows"]}]
+    ),
     "counts vary": counted,
     "setting not in force": lambda blind: asked_for(blind),  # noqa: PLW0108
     "ended": lambda blind: seen(blind, "ended", rounds=5, why="precise"),

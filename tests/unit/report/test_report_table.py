@@ -170,6 +170,7 @@ def test_other_numbers() -> None:
     ]
     assert [short(value) for value in (59.32, 8568, 123816, 1.234e6)] == ["59.3", "8.57k", "124k", "1.23M"]
     assert [percent(value) for value in (0.5, 0.031, 0.0004, 0.00001)] == ["50 %", "3.1 %", "0.04 %", "<0.01 %"]
+    assert [percent(value) for value in (0.994, 0.9984, 0.99999, 1.0)] == ["99 %", "99.8 %", "99.9 %", "100 %"]
     assert [milliseconds(value) for value in (0.0291, 1.42, 843.2, 13665)] == ["0.029", "1.42", "843", "13,665"]
 
 

@@ -42,6 +42,7 @@ ORDER = (
     "load machine lost",
     "not looked at",
     "steps left out",
+    "checks left out",
     # Findings of engines.
     "locked while upgrading",
     "locked without waiting",

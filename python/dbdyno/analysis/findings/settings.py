@@ -66,13 +66,33 @@ def several_servers(material: Material) -> Iterator[Finding]:
 )
 def steps_left_out(material: Material) -> Iterator[Finding]:
     """Report the transaction steps that a design omits: one finding per engine and list of steps."""
+    for engine, steps, ids in _omitted(material, "left_out"):
+        yield steps_left_out.found(_without(engine, steps), ids, {"steps": list(steps)})
+
+
+@finding(
+    "checks left out",
+    needs=("checks",),
+    meaning="A check has no text for this engine, so nothing was checked there.",
+    remedy="Add the engine's text, or `any`, to the `sql` of the check.",
+)
+def checks_left_out(material: Material) -> Iterator[Finding]:
+    """Report the checks without a text for an engine: one finding per engine."""
+    for engine, names, ids in _omitted(material, "unchecked"):
+        named, verb = " and ".join(f"`{name}`" for name in names), "check" if len(names) == 1 else "checks"
+        words = f"The {verb} {named} did not run on {engine}: `sql` has no text for it."
+        yield checks_left_out.found(words, ids, {"checks": list(names)})
+
+
+def _omitted(material: Material, key: str) -> Iterator[tuple[str, tuple[str, ...], list[str]]]:
+    """Yield each engine and list of names under a key of the design's cells, with the ids of these cells."""
     found: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for cell in objects(material.run.design.get("cells")):
-        steps, engine = tuple(texts(cell.get("left_out"))), text(part(cell, "system"), "engine")
-        if steps and engine is not None:
-            found.setdefault((engine, steps), []).append(str(cell.get("id", "")))
-    for (engine, steps), ids in found.items():
-        yield steps_left_out.found(_without(engine, steps), ids, {"steps": list(steps)})
+        names, engine = tuple(texts(cell.get(key))), text(part(cell, "system"), "engine")
+        if names and engine is not None:
+            found.setdefault((engine, names), []).append(str(cell.get("id", "")))
+    for (engine, names), ids in found.items():
+        yield engine, names, ids
 
 
 def _without(engine: str, steps: tuple[str, ...]) -> str:

@@ -56,9 +56,11 @@ def compile_cell(experiment: Experiment, cell: ResolvedCell) -> CompiledCell:
     raise_all(experiment.location, _path_errors(definition, compiler))
     task = replace(_task(definition, compiler.statements, transactions), beside=beside)
     timed = [made for each in definition.timed if each.include and (made := _timed(each, dialect)) is not None]
-    checks = [query for check in definition.check if check.include and (query := _check(check, dialect)) is not None]
+    queries = {check.name: _check(check, dialect) for check in definition.check if check.include}
+    checks = [query for query in queries.values() if query is not None]
+    unchecked = tuple(name for name, query in queries.items() if query is None)
     left_out = tuple(sorted(compiler.left_out | without))
-    return CompiledCell(cell, before, tables, after, task, left_out, tuple(timed), tuple(checks))
+    return CompiledCell(cell, before, tables, after, task, left_out, unchecked, tuple(timed), tuple(checks))
 
 
 def _path_errors(definition: Definition, compiler: TransactionCompiler) -> Iterator[Invalid]:
