@@ -123,7 +123,7 @@ def test_each_violated_check_is_reported(cli: Cli) -> None:
     assert document["cells"][0]["rounds"][0]["error"] == (
         "the check `a` failed: expected 1, found 2: select 2; the check `c` failed: expected 1, found 3: select 3"
     )
-    told = "The check `d` did not run on sqlite: `sql` has no text for it."
+    told = "The check `d` did not run on sqlite: the experiment gives SQL for other engines only."
     assert told in [each["text"] for each in document["findings"]]
 
 

@@ -191,7 +191,7 @@ def _numbered(part: BaseModel) -> set[str]:
 def _named_twice(key: str, tables: Sequence[Check | Timed]) -> Iterator[Invalid]:
     names: set[str] = set()
     for index, table in enumerate(tables):
-        # Of several texts of one check, `include` may choose.
+        # A factor may choose between them with `include`.
         if table.include and table.name in names:
             yield Invalid((key, index, "name"), f"duplicate name `{table.name}`", "choose another")
         if table.include:

@@ -236,7 +236,7 @@ def markdown_text(document: Document) -> str:
 
 
 def _located(text: str, names: str) -> str:
-    """Add the names of cells to a text. A run's only cell has none."""
+    """Add the cells' names to a sentence. The name is empty if a run has one cell."""
     return f"{text} ({names})" if names else text
 
 

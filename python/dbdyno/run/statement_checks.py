@@ -185,7 +185,7 @@ def _loads_long(compiled: CompiledCell) -> bool:
 
 
 def _empty(cell: CompiledCell) -> CompiledCell:
-    """Return a cell whose tables have no rows, and whose statements include the queries of its checks."""
+    """Return a cell with empty tables, whose statements include the queries of its checks."""
     queries = [Statement(name=check.name, sql=check.sql) for check in cell.checks]
     return replace(cell, tables=[], task=replace(cell.task, statements=[*cell.task.statements, *queries]))
 

@@ -72,6 +72,15 @@ def test_two_systems_are_told_apart_at_each_load() -> None:
     assert made.recommended.configuration == "sqlite"
 
 
+def test_a_level_is_named_if_the_cells_of_other_levels_have_no_result() -> None:
+    weak, strong = a_cell(0, "postgresql:", index="weak"), a_cell(900, "postgresql:", index="strong")
+    weak.throughput.mean = None
+    other = a_cell(300, "mysql:", index="weak")
+    other.throughput.mean = None
+    made = answered([weak, strong, other, a_cell(500, "mysql:", index="strong")])
+    assert [each.name for each in made.configurations] == ["postgresql strong", "mysql strong"]
+
+
 def test_nothing_is_recommended_while_what_may_be_ahead_is_not_settled() -> None:
     """Two rounds that differ much settle nothing, however far apart the means are."""
     levels = [(f"index={number}", rates) for number, rates in enumerate([(100.0, 300.0), (900.0, 400.0)])]

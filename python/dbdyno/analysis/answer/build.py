@@ -69,7 +69,7 @@ def build_answer(
         return _text_answer(
             [*(claims or words.chain_words(measured, axis, criteria.confidence, criteria.family)), *missing], systems
         )
-    ranking = rank(measured, roles, systems, criteria)
+    ranking = rank(measured, cells, roles, systems, criteria)
     if len(ranking.configurations) <= 1:
         times = report.get("times") is True
         said = (

@@ -116,18 +116,22 @@ class Ranking:
 
 def rank(
     measured: Sequence[Cell],
+    planned: Sequence[Cell],
     roles: Mapping[str, str],
     systems: Mapping[str, str],
     criteria: Criteria,
 ) -> Ranking:
-    """Rank the configurations of at least one measured cell. ``roles``: by factor, ``load`` or another role."""
+    """Rank the configurations of at least one measured cell. ``roles``: by factor, ``load`` or another role.
+
+    ``planned``: all cells, so that names show a level even if the others have no result.
+    """
     confidence = criteria.confidence
-    factors = varied(measured)
+    factors = varied(planned)
     choices = [name for name in factors if roles.get(name) != "load"]
     loads = [name for name in factors if roles.get(name) == "load"]
-    alone = unambiguous_levels({name: [cell.factors.get(name) for cell in measured] for name in choices})
+    alone = unambiguous_levels({name: [cell.factors.get(name) for cell in planned] for name in choices})
     combinations = list(dict.fromkeys(_levels(cell, choices) for cell in measured))
-    names = configuration_names(combinations, systems, alone)
+    names = configuration_names(combinations, _levels(planned[0], choices), systems, alone)
     found = {own: Configuration(own, name, {}) for own, name in zip(combinations, names, strict=True)}
     for cell in measured:
         found[_levels(cell, choices)].cells.setdefault(_levels(cell, loads), cell)

@@ -124,13 +124,12 @@ def unambiguous_levels(levels: Mapping[str, Iterable[Any]]) -> frozenset[str]:
 
 
 def configuration_names(
-    combinations: Sequence[Levels], systems: Mapping[str, str], alone: Collection[str]
+    combinations: Sequence[Levels], first: Levels, systems: Mapping[str, str], alone: Collection[str]
 ) -> list[str]:
-    """Return a unique name of at most 24 characters for each combination: its differences from the first one.
+    """Return a unique name of at most 24 characters for each combination: its differences from the ``first`` one.
 
     ``alone``: levels that are written without their factor (:func:`unambiguous_levels`).
     """
-    first = combinations[0]
     several = len({value for levels in combinations for name, value in levels if name == SYSTEM}) > 1
     made = [_candidates(levels, first, systems, alone, several) for levels in combinations]
     if len(first) == 1 and any(len(options[0]) > MAX_NAME_LENGTH for options in made):

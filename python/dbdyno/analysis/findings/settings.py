@@ -73,19 +73,19 @@ def steps_left_out(material: Material) -> Iterator[Finding]:
 @finding(
     "checks left out",
     needs=("checks",),
-    meaning="A check has no text for this engine, so nothing was checked there.",
-    remedy="Add the engine's text, or `any`, to the `sql` of the check.",
+    meaning="A check gives its SQL for other engines only, so it did not run on this one.",
+    remedy="Add SQL for this engine, or for `any`, to the check.",
 )
 def checks_left_out(material: Material) -> Iterator[Finding]:
-    """Report the checks without a text for an engine: one finding per engine."""
+    """Report the checks without SQL for an engine: one finding per engine."""
     for engine, names, ids in _omitted(material, "unchecked"):
         named, verb = " and ".join(f"`{name}`" for name in names), "check" if len(names) == 1 else "checks"
-        words = f"The {verb} {named} did not run on {engine}: `sql` has no text for it."
+        words = f"The {verb} {named} did not run on {engine}: the experiment gives SQL for other engines only."
         yield checks_left_out.found(words, ids, {"checks": list(names)})
 
 
 def _omitted(material: Material, key: str) -> Iterator[tuple[str, tuple[str, ...], list[str]]]:
-    """Yield each engine and list of names under a key of the design's cells, with the ids of these cells."""
+    """Yield each engine and list of names under a key of the design's cells, with the cells' ids."""
     found: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for cell in objects(material.run.design.get("cells")):
         names, engine = tuple(texts(cell.get(key))), text(part(cell, "system"), "engine")

@@ -144,7 +144,7 @@ class Postgresql(ServerEngine):
             )
 
     def analyzing(self, table: str) -> str:
-        """Return ``ANALYZE``, as at the end of loading; it does nothing if `setup` dropped the table."""
+        """Return ``ANALYZE``, which loading ends with too, for a table that `setup` may have dropped."""
         name = '"' + table.replace('"', '""') + '"'
         analyzing = f"begin if to_regclass({_quoted_value(name)}) is not null then analyze {name}; end if; end"
         return f"do {_quoted_value(analyzing)}"

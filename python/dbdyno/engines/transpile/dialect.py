@@ -29,7 +29,7 @@ class TranspiledDialect(StandardDialect):
             own = [engine for engine, _ in sql.texts if engine != ANY]
             if not own:
                 raise
-            # SQLite is the dialect of `any`. If it has a text of its own, `any` is probably another engine's SQL.
+            # SQLite is the dialect of `any`. If SQLite's SQL is given too, `any` is probably another engine's.
             common = [] if "sqlite" in own else [ANY]
             texts = ", ".join(f"{engine} = …" for engine in (*common, *own, self.engine))
             hint = f"`any` is read as SQLite's SQL, the experiment's dialect; write `{{ {texts} }}`"

@@ -106,7 +106,7 @@ def _places(states: _States, *, is_open: bool) -> list[Location]:
 
 
 def path_errors(steps: Sequence[AnyStep], where: Location, applies: Callable[[AnyStep], bool]) -> Iterator[Invalid]:
-    """Yield the steps of a transaction that don't begin or end it on every path, and what it leaves open.
+    """Yield an error for each step that can't begin or end the transaction on some path, and for an unended path.
 
     A condition, and a probability between 0 and 1, may have either outcome. ``where``: the place of the steps in the
     file. ``applies``: whether the engine has a step.

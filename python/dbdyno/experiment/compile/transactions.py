@@ -87,7 +87,7 @@ class TransactionCompiler:
             shared=frozenset(drawn_latest(parts)),
             numbered=frozenset(model.next for model in _models_in(parts) if isinstance(model, Next)),
         )
-        # The kinds of steps of the current transaction that begin or end it, and those that were omitted.
+        # The kinds of control steps of the current transaction, and the kinds of its omitted steps.
         self._controls: set[str] = set()
         self._missing: set[str] = set()
         self._dialect = dialect

@@ -66,7 +66,7 @@ def read_condition(value: Any) -> Condition:
 
 
 def _as_expression(value: Any) -> str | None:
-    """Return the hint that proposes a text, with its words as variables, as an expression; None if it isn't one."""
+    """Return the hint that proposes an expression whose variables are the words of a text; None if it is invalid."""
     text = _WORD.sub(lambda match: match[0] if match[0].lower() in _OPERATORS else f":{match[0]}", str(value))
     try:
         parse_expression(text)

@@ -324,7 +324,7 @@ class Format(Strict):
 
 
 def _check_members(value: Any) -> Any:
-    """Raise a validation error for a generator in place of an object."""
+    """Raise a validation error for a generator that should be an object."""
     for key, member in value.items() if isinstance(value, dict) else ():
         if key in KINDS and isinstance(member, list):
             problem = f"`{key}` is a key of the JSON object here, and {show(member)} is not a value"

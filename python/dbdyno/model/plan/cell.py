@@ -107,7 +107,7 @@ class CompiledCell:
     left_out: tuple[str, ...] = ()
     """The kinds of steps that were left out, because they are for other engines only."""
     unchecked: tuple[str, ...] = ()
-    """The names of the checks that have no text for this engine."""
+    """The names of the checks whose SQL is for other engines only."""
     timed: tuple[TimedStatement, ...] = ()
     """Statements that are timed after a trial."""
     checks: tuple[CheckQuery, ...] = ()
