@@ -63,6 +63,7 @@ def _round(block: int, throughput: float | None, **changes: Any) -> dict[str, An
         "block": block,
         "status": "failed" if throughput is None else "done",
         "throughput": throughput,
+        "transactions_per_s": throughput,
         "rate": basis | changes.pop("rate", {}),
         "issued": 1000,
         "completed": 1000,

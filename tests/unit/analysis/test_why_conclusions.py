@@ -113,6 +113,7 @@ class Arriving(Simulated):
             change(each, segments={"idle": self._idle}, latency_ms={"response": times, "service": times})
             if not skipped:
                 each.throughput = float(arrivals)
+            each.transactions_per_s = each.throughput
         made.throughput.mean = sum(each.throughput for each in made.rounds) / BLOCKS
         return made
 
