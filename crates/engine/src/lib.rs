@@ -171,7 +171,7 @@ pub trait Session {
         )))
     }
 
-    /// Runs a text of statements that are not part of the plan. Returns the rows that they returned or changed.
+    /// Runs statements that the plan doesn't contain. Returns the rows that they returned or changed.
     fn execute_text(&mut self, _text: &str) -> impl Future<Output = Result<u64, Failure>> {
         std::future::ready(Err(Failure::new(
             FailureKind::Other,

@@ -2,8 +2,8 @@
 //!
 //! A key is *acknowledged* if its transaction and those of all earlier keys have ended. A draw of the latest keys uses
 //! acknowledged ones only, so the rows that it looks for exist. The keys of transactions that were rolled back are issued
-//! again. Those of failed transactions are the exception: they count as acknowledged, because waiting for them would
-//! stop the growth.
+//! again. The keys of failed transactions are the exception: they count as acknowledged, because waiting would stop the
+//! growth.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -76,7 +76,7 @@ impl KeySpace {
 #[derive(Debug, Default)]
 pub struct Taken {
     keys: Vec<(usize, u64)>,
-    /// How many of them were taken before the last rollback.
+    /// The number of keys that were taken before the last rollback.
     rolled_back: usize,
     /// Keys that a failed attempt has taken, for the next attempt.
     again: Vec<(usize, u64)>,

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct Shared {
     number: u64,
     text: Box<[u8]>,
-    /// Names of the parameters; empty if they have none.
+    /// Names of the parameters; empty for numbered parameters.
     names: Vec<Box<str>>,
 }
 

@@ -12,7 +12,7 @@ from dbdyno.engines.sql_lexer import Kind, Syntax, Token, UnterminatedError, pla
 
 _KEPT = frozenset(("call", "delete", "explain", "insert", "merge", "replace", "select", "table", "update", "values"))
 QUERIES_AND_CHANGES = _KEPT | {"with", "("}
-"""First words of statements whose text is kept. Others, such as `create user`, are known by their first words."""
+"""First words of statements that are kept whole. Others, such as `create user`, are known by their first words."""
 
 _CONTROLS = frozenset(("abort", "begin", "commit", "end", "release", "rollback", "savepoint", "start"))
 _OBJECTS = frozenset(

@@ -27,7 +27,7 @@ class Account:
 
 
 def current_user(location: str) -> str:
-    """Return the name of the user who runs dbdyno. Raises InputError at ``location`` if the user has no name."""
+    """Return the name of the user who runs dbdyno. Raises InputError at ``location`` if the user's name is missing."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):

@@ -67,7 +67,7 @@ def _transpile(text: str, target: SqlTarget, names: Names, location: str) -> str
     the same order. Unless the statement specifies it, the engine decides where nulls sort, because otherwise it
     couldn't use an index for the order. The engine also decides the result of a division by zero.
 
-    Raises InputError at ``location`` if the statement can't be expressed in the other dialect.
+    Raises InputError at ``location`` if the statement can't be expressed in the target dialect.
     """
     import sqlglot
     from sqlglot import exp
