@@ -11,8 +11,8 @@ import pytest
 import dbdyno.trace
 from dbdyno.trace.capture import LogOptions, record_logs
 from dbdyno.trace.fingerprint import Fingerprints
-from dbdyno.trace.reports import convert
 from dbdyno.trace.reading import open_trace
+from dbdyno.trace.reports import convert
 from dbdyno.trace.sent import SentStatements
 
 
