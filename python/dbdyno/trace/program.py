@@ -28,7 +28,7 @@ from dbdyno.base.errors import InputError, SystemFailed, reason
 from dbdyno.base.resources import library_path
 from dbdyno.trace.header import Header
 from dbdyno.trace.journal_writer import JournalWriter
-from dbdyno.trace.reports import INTERVAL_S, QUEUE_BYTES, Observer, ReportRecorder, recording
+from dbdyno.trace.reports import INTERVAL_S, QUEUE_BYTES, Observer, ReportRecorder, open_recording
 
 SOURCE = "a program"
 
@@ -188,7 +188,7 @@ def record_program(
     Returns the trace's header, ``None`` if the program sent no statement, and the program's exit code; negative if a
     signal ended it. Raises InputError, SystemFailed.
     """
-    with recording(output) as made, tempfile.TemporaryDirectory(prefix="dbdyno-", dir=_PLACE) as directory:
+    with open_recording(output) as made, tempfile.TemporaryDirectory(prefix="dbdyno-", dir=_PLACE) as directory:
         writer = JournalWriter(made.journal, "sqlite", keep=keep, source=SOURCE, trace=output)
         try:
             program = ObservedProgram(command, Path(directory))

@@ -19,7 +19,7 @@ from dbdyno.runtime.line_worker import LineWorker
 from dbdyno.runtime.workspace.interruption import Interruption
 from dbdyno.trace.header import Header
 from dbdyno.trace.journal_writer import JournalWriter
-from dbdyno.trace.reports import QUEUE_BYTES, Observer, ReportRecorder, recording
+from dbdyno.trace.reports import QUEUE_BYTES, Observer, ReportRecorder, open_recording
 
 SOURCE = "a proxy"
 
@@ -55,7 +55,7 @@ def record_proxy(
 
     Raises InputError, and SystemFailed if the proxy failed. Then the trace has what was recorded until then.
     """
-    with recording(output) as made:
+    with open_recording(output) as made:
         writer = JournalWriter(made.journal, system.engine, keep=options.keep, source=SOURCE, trace=output)
         recorder = made.add(ReportRecorder(writer, str(os.getpid()), observer.problem))
         proxy = Proxy(system, options)

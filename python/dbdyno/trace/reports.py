@@ -106,7 +106,7 @@ class ReportRecorder:
 
 
 @dataclass
-class Recording:
+class OpenRecording:
     """A recording in progress. ``recorders``: of running observers; ``dropped``: statements of ended ones.
 
     ``header``: of the trace, when the recording has ended; ``None`` if it contains no statement.
@@ -130,9 +130,9 @@ class Recording:
 
 
 @contextmanager
-def recording(output: Path) -> Iterator[Recording]:
+def open_recording(output: Path) -> Iterator[OpenRecording]:
     """Create a journal, which becomes the trace ``output`` at the end, even on failure. Raises InputError."""
-    made = Recording(journal_of(output))
+    made = OpenRecording(journal_of(output))
     _create(made.journal)
     try:
         yield made
