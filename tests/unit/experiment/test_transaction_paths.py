@@ -32,6 +32,8 @@ def refused(*each: str, url: str = "sqlite:") -> str:
         (BEGIN, f"{{ repeat = {{ uniform = [1, 3] }}, steps = [{ONE}, {COMMIT}, {BEGIN}] }}", COMMIT),
         (f"{{ chance = 1, then = [{BEGIN}] }}", ONE, COMMIT),
         (f"{{ chance = 0, then = [{BEGIN}] }}", ONE),
+        ('{ execute = "BEGIN READ ONLY" }', ONE, COMMIT),
+        (BEGIN, ONE, '{ execute = "commit" }'),
     ],
 )
 def test_paths_that_end_are_accepted(each: tuple[str, ...]) -> None:
@@ -58,6 +60,7 @@ def test_a_step_that_ends_a_closed_transaction_is_refused() -> None:
         "steps[3]: `t`: on a path to this `commit`, `transactions[0].steps[2].then[0]` has already ended the "
         "transaction; move this step to a path on which the transaction is open"
     )
+    assert "no transaction is open" in refused('{ execute = "rollback to a" }', COMMIT)
     assert "already ended" in refused(BEGIN, f"{{ repeat = 2, steps = [{COMMIT}] }}")
 
 

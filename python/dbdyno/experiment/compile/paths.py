@@ -1,6 +1,7 @@
 """Check on every path through a transaction's steps that what begins also ends."""
 
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from dbdyno.model.experiment.transactions import (
@@ -14,6 +15,9 @@ from dbdyno.model.experiment.transactions import (
     When,
 )
 from dbdyno.model.experiment.validation import Invalid, Location, key_path
+
+# SQL that begins or ends transactions, such as `commit and chain`, for which there is no step.
+_CONTROL = re.compile(r"\s*(?:begin|start|commit|end|abort|set|xa|rollback(?!.*\bto\b))\b", re.IGNORECASE | re.DOTALL)
 
 
 class _State(NamedTuple):
@@ -105,12 +109,22 @@ def _places(states: _States, *, is_open: bool) -> list[Location]:
     return sorted(places, key=key_path)
 
 
+def _controls_in_sql(steps: Iterable[AnyStep]) -> bool:
+    return any(
+        (isinstance(step, Execute) and any(_CONTROL.match(text) for _, text in step.execute.texts))
+        or any(_controls_in_sql(getattr(step, name, ())) for name in ("then", "otherwise", "steps", "each"))
+        for step in steps
+    )
+
+
 def path_errors(steps: Sequence[AnyStep], where: Location, applies: Callable[[AnyStep], bool]) -> Iterator[Invalid]:
     """Yield an error for each step that can't begin or end the transaction on some path, and for an unended path.
 
     A condition, and a probability between 0 and 1, may have either outcome. ``where``: the place of the steps in the
-    file. ``applies``: whether the engine has a step.
+    file. ``applies``: whether the engine has a step. Transactions with SQL that begins or ends them aren't checked.
     """
+    if _controls_in_sql(steps):
+        return
     walk = _Walk(applies)
     states = walk.steps(steps, where, frozenset({_State()}))
     yield from walk.errors.values()
