@@ -123,7 +123,7 @@ def rank(
 ) -> Ranking:
     """Rank the configurations of at least one measured cell. ``roles``: by factor, ``load`` or another role.
 
-    ``planned``: all cells, so that names show a level even if the others have no result.
+    ``planned``: all cells, so that names show each factor with several planned levels.
     """
     confidence = criteria.confidence
     factors = varied(planned)

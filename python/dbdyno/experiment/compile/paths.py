@@ -16,7 +16,7 @@ from dbdyno.model.experiment.transactions import (
 )
 from dbdyno.model.experiment.validation import Invalid, Location, key_path
 
-# SQL that begins or ends transactions, such as `commit and chain`, for which there is no step.
+# SQL that begins or ends transactions. Some of it, such as `commit and chain`, can't be written as steps.
 _CONTROL = re.compile(r"\s*(?:begin|start|commit|end|abort|set|xa|rollback(?!.*\bto\b))\b", re.IGNORECASE | re.DOTALL)
 
 
