@@ -29,7 +29,7 @@ _MOST_SYSTEMS = 2
 _SHOWN_REASONS = 3
 # Times of logs that are coarser change the order within a session's pauses.
 _COARSE_US = 1000
-_SHORTEST = 20
+_MIN_STATEMENT = 20
 _MOST_FAILED = 0.5
 
 _REASONS = {
@@ -198,37 +198,48 @@ def _print_comparison(compared: _Compared, console: Console, top: int, messages:
     speed = comparison.speed
     words = "" if speed is None else f", speed {bracketed(speed.mean, speed.ends)}"
     console.print(f"{compared.new} compared with {compared.base}: {same}{words}.", soft_wrap=True)
-    rows = [_cells(each) for each in comparison.statements[:top]]
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    # On a narrow terminal, only the statement is shortened.
-    rest = console.width
-    for column, head in enumerate(_HEADS):
-        width = max([len(head), *(len(cells[column]) for cells in rows)])
-        table.add_column(head, justify="right", no_wrap=True, min_width=width)
-        rest -= width + 2
-    table.add_column("statement", no_wrap=True)
-    for cells, each in zip(rows, comparison.statements, strict=False):
-        table.add_row(*cells, Text(shortened(each.statement, max(rest - 2, _SHORTEST))))
-    console.print(table)
+    console.print(_table(comparison.statements[:top], console.width))
     if len(comparison.statements) > top:
         console.print(f"{whole(len(comparison.statements) - top)} more statements; `--top` shows more.")
     for line in _error_lines(comparison, messages):
         console.print(line, soft_wrap=True)
 
 
-_HEADS = ("count", "rows", "errors", "p50 ms", "p99 ms", "speed")
+def _table(statements: Sequence[StatementChange], width: int) -> Table:
+    """Return the table of statements, without empty columns. On a narrow terminal, p99 makes room for statements."""
+    rows = [_cells(change) for change in statements]
+    columns = {
+        head: max(map(len, (head, *cells))) + 2
+        for head, cells in ((head, [row[head] for row in rows]) for head in _HEADS)
+        if any(cells)
+    }
+    if width - sum(columns.values()) < _MIN_STATEMENT:
+        columns.pop(_P99, None)
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for head, needed in columns.items():
+        table.add_column(head, justify="right", no_wrap=True, min_width=needed - 2)
+    table.add_column("statement", no_wrap=True)
+    rest = max(width - sum(columns.values()) - 2, _MIN_STATEMENT)
+    for change, row in zip(statements, rows, strict=True):
+        table.add_row(*(row[head] for head in columns), Text(shortened(change.statement, rest)))
+    return table
 
 
-def _cells(change: StatementChange) -> list[str]:
+_P99 = "p99 ms"
+_HEADS = ("count", "rows", "errors", "p50 ms", _P99, "speed")
+
+
+def _cells(change: StatementChange) -> dict[str, str]:
     ratio = change.speed.ratio
-    return [
+    cells = (
         whole(change.count),
         whole(change.rows) if change.rows else "",
         whole(_errors(change)) if _errors(change) else "",
         _arrow(change.base_p50_ms, change.new_p50_ms),
         _arrow(change.base_p99_ms, change.new_p99_ms),
         "" if ratio is None else bracketed(ratio.mean, ratio.ends),
-    ]
+    )
+    return dict(zip(_HEADS, cells, strict=True))
 
 
 def _errors(change: StatementChange) -> int:
