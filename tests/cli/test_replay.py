@@ -170,3 +170,28 @@ def test_what_is_wrong_is_told(cli: Cli, arguments: tuple[str, ...], expected: s
     other.execute("select 1").fetchall()
     dbdyno.trace.flush()
     assert expected in cli("replay", *arguments, code=2)
+
+
+def test_a_trace_is_compared_with_a_run_of_its_workload(cli: Cli) -> None:
+    record(cli.directory, application)
+    cli("distil", "app.journal", "-o", "app.sql", "--system", "sqlite:start.db")
+    cli("run", "app.sql", "--mix", "--system", "sqlite:start.db", "--set", "seconds=1", "--rounds", "1")
+    shown = cli("trace", "compare", "app.journal", "--json", "agreement.json")
+    assert "Shares of time differ by at most" in shown
+    document = json.loads((cli.directory / "agreement.json").read_text())
+    by_text = {one["statement"]: one for one in document["statements"]}
+    for text in ("select * from t where n <= ? order by id", "update t set n = n + ? where id = ?", "commit"):
+        one = by_text[text]
+        assert one["run"]["count"] > 0
+        assert one["run_count_share"] == pytest.approx(one["recorded_count_share"], abs=0.05)
+        assert one["run"]["p99_ms"] >= one["run"]["p50_ms"]
+    for side in ("recorded", "run"):
+        assert sum(one[f"{side}_time_share"] for one in by_text.values()) == pytest.approx(1)
+
+
+def test_a_trace_is_compared_with_one_cell(cli: Cli) -> None:
+    record(cli.directory, application)
+    cli("distil", "app.journal", "-o", "app.sql", "--system", "sqlite:start.db")
+    cli("run", "app.sql", "--mix", "--system", "sqlite:start.db", "--set", "seconds=0.2,0.3", "--rounds", "1")
+    error = cli.invoke("trace", "compare", "app.journal").errors
+    assert "run the workload with one system and one number of clients" in error

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from dbdyno.cli.options import AllowWritesOption, DirOption, JsonOption, SystemOption
+from dbdyno.cli.options import AllowWritesOption, DirOption, JsonOption, RunArgument, StoreOption, SystemOption
 
 trace = typer.Typer(name="trace", help="Show what an application sent to its database.")
 
@@ -27,6 +27,20 @@ def show_trace(
     from dbdyno.cli.capture import print_trace
 
     print_trace(file, top, json)
+
+
+@trace.command("compare")
+def compare_trace(
+    file: TraceArgument,
+    run: RunArgument = "last",
+    top: Annotated[int, typer.Option("--top", min=1, help="Number of statements to show")] = 10,
+    store: StoreOption = None,
+    json: JsonOption = None,
+) -> None:
+    """Compare a trace with a run of its workload: the mix, and the time of each statement."""
+    from dbdyno.cli.trace_comparison import print_comparison
+
+    print_comparison(file, run, store, top, json)
 
 
 @trace.command("convert")

@@ -63,6 +63,7 @@ EXAMPLES: Mapping[str, tuple[str, str]] = {
         "replay day.trace --system sqlite:copy.db",
         "replay day.trace --system postgresql://me@old/shop --system postgresql://me@new/shop --allow-writes",
     ),
+    "trace compare": ("trace compare day.trace", "trace compare day.trace 7f3a --json agreement.json"),
     "trace convert": ("trace convert day.trace.journal -o day.trace", "trace convert app.trace -o parquet.trace"),
     "trace show": ("trace show day.trace", "trace show day.trace --top 20"),
     "systems": ("systems", "check postgresql:"),

@@ -1,0 +1,105 @@
+"""``dbdyno trace compare``: a trace beside a run of its workload."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from dataclasses import asdict
+from pathlib import Path
+
+from rich.table import Table
+from rich.text import Text
+
+from dbdyno.analysis.document.run import read_run
+from dbdyno.analysis.fidelity import Agreement, Side, compare_with_trace, largest_difference
+from dbdyno.base.console import Console
+from dbdyno.base.errors import InputError
+from dbdyno.base.numbers import figure, milliseconds, percent, whole
+from dbdyno.base.text import shortened
+from dbdyno.model.result import Cell
+from dbdyno.report.export import check_writable, write_text
+from dbdyno.store import open_store
+from dbdyno.trace.reading import Trace, open_trace
+from dbdyno.trace.summary import summarize
+
+_MIN_STATEMENT = 20
+_HEADS = ("count", "time", "mean ms", "p50 ms", "p99 ms", "rows")
+
+
+def print_comparison(file: str, run: str, store: str | None, top: int, json_file: Path | None) -> None:
+    """Print how a run agrees with a trace. Raises InputError, ExtraMissing, StoreError."""
+    if json_file is not None:
+        check_writable(json_file, "--json")
+    trace = open_trace(Path(file))
+    with closing(open_store(store, make=False)) as opened:
+        document = read_run(opened, run)
+    cell = _only_cell(document.cells, document.id)
+    summary = summarize(trace)
+    agreements = compare_with_trace(summary, cell, trace.header.engine)
+    console = Console()
+    console.print(_rates(file, trace, document.id, cell), soft_wrap=True)
+    difference = largest_difference(agreements)
+    if difference is not None:
+        console.print(f"Shares of time differ by at most {difference * 100:.3g} points.", soft_wrap=True)
+    console.print(_table(agreements[:top], console.width))
+    if len(agreements) > top:
+        console.print(f"{whole(len(agreements) - top)} more statements; `--top` shows more.")
+    if json_file is not None:
+        statements = [asdict(one) for one in agreements]
+        made = {"trace": file, "run": document.id, "largest_difference": difference, "statements": statements}
+        write_text(json_file, json.dumps(made, indent=2) + "\n")
+
+
+def _only_cell(cells: list[Cell], run: str) -> Cell:
+    measured = [cell for cell in cells if cell.operations]
+    if len(measured) != 1:
+        problem = f"{len(measured)} cells have times of statements, but one is compared with a trace"
+        raise InputError(f"run {run}", problem, "run the workload with one system and one number of clients")
+    return measured[0]
+
+
+def _rates(file: str, trace: Trace, run: str, cell: Cell) -> Text:
+    """Return the rates of statements: a trace doesn't know which statements outside of transactions belong together."""
+    header, rate = trace.header, cell.throughput.mean
+    executed = sum(operation.count for operation in cell.operations if operation.kind != "transaction")
+    succeeded = sum(each.ok for each in cell.rounds)
+    recorded = f"{figure(header.statements / header.seconds)} statements/s" if header.seconds else "no rate"
+    ran = "no rate" if rate is None or not succeeded else f"{figure(rate * executed / succeeded)} statements/s"
+    return Text.assemble((file, "bold"), f": {recorded};  run ", (run, "bold"), f": {ran}.")
+
+
+def _table(agreements: list[Agreement], width: int) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    rows = [_cells(one) for one in agreements]
+    widths = {head: max([len(head), *(len(row[head]) for row in rows)]) for head in _HEADS}
+    heads = list(_HEADS)
+    for head in ("rows", "p99 ms", "mean ms"):
+        if width - sum(widths[each] + 2 for each in heads) < _MIN_STATEMENT:
+            heads.remove(head)
+    for head in heads:
+        table.add_column(head, justify="right", no_wrap=True, min_width=widths[head])
+    table.add_column("statement", no_wrap=True)
+    rest = max(width - sum(widths[head] + 2 for head in heads) - 2, _MIN_STATEMENT)
+    for one, row in zip(agreements, rows, strict=True):
+        table.add_row(*(row[head] for head in heads), Text(shortened(one.statement, rest)))
+    return table
+
+
+def _cells(one: Agreement) -> dict[str, str]:
+    recorded, run = one.recorded, one.run
+    return {
+        "count": f"{percent(one.recorded_count_share)} → {percent(one.run_count_share)}",
+        "time": f"{_share(one.recorded_time_share)} → {_share(one.run_time_share)}",
+        "mean ms": f"{milliseconds(recorded.mean_ms)} → {milliseconds(run.mean_ms)}",
+        "p50 ms": f"{milliseconds(recorded.p50_ms)} → {milliseconds(run.p50_ms)}",
+        "p99 ms": f"{milliseconds(recorded.p99_ms)} → {milliseconds(run.p99_ms)}",
+        "rows": f"{_rows(recorded)} → {_rows(run)}",
+    }
+
+
+def _share(share: float | None) -> str:
+    return "?" if share is None else percent(share)
+
+
+def _rows(side: Side) -> str:
+    return figure(side.rows / side.count) if side.count else "-"
