@@ -189,3 +189,10 @@ def test_help_shows_no_types_of_python() -> None:
     for name, command in all_commands():
         shown = command.get_help(command.context_class(command, info_name=name))
         assert not re.search(r"<\w+|x<=|x>=", shown), name
+
+
+def test_a_wrong_variable_hides_no_other_system(cli: Cli) -> None:
+    cli.environment["DBDYNO_WEBAPP"] = "/nowhere"
+    shown = " ".join(cli("systems").split())
+    assert "sqlite" in shown
+    assert "DBDYNO_WEBAPP=/nowhere: not an executable file" in shown

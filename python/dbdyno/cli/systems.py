@@ -3,6 +3,7 @@
 from rich.table import Table
 
 from dbdyno.base.console import Console
+from dbdyno.base.errors import InputError
 from dbdyno.engines import ENGINES, engine_of
 
 
@@ -13,6 +14,11 @@ def print_systems() -> None:
     for column in ("system", "version", "where", "note"):
         table.add_column(column, overflow="fold")
     for name in ENGINES:
-        for row in engine_of(name).found_here():
+        try:
+            rows = list(engine_of(name).found_here())
+        except InputError as error:
+            # A wrong variable of one system doesn't hide the others.
+            rows = [(name, "", "", str(error))]
+        for row in rows:
             table.add_row(*row)
     console.print(table)
