@@ -413,3 +413,51 @@ def test_work_beside_inserts_other_keys(cli: Cli) -> None:
     file = cli.write("next.toml", f'{NEXT}[[beside]]\nname = "import"\nat = "50ms"\nsteps = [{step}]\n')
     error = cli.invoke("run", file).errors
     assert "both this and the transactions insert `next` rows of `a`, and their keys would collide" in error
+
+
+QUEUE = """
+name = "queue"
+title = "Workers that find nothing every other time"
+rounds = 1
+
+[tables.done]
+rows = 0
+[tables.done.columns]
+id = { type = "integer" }
+
+[load]
+stop = { transactions = 100 }
+
+[measure]
+statements = ["complete"]
+label = "jobs"
+
+[[transactions]]
+name = "work"
+steps = [
+    { set = "number", value = { serial = 0 } },
+    { begin = "immediate" },
+    { when = { expression = ":number % 2 = 0" }, then = [
+        { execute = "insert into done values (?)", params = [{ variable = "number" }], name = "complete" },
+        { commit = true },
+    ], else = [{ rollback = true }] },
+]
+"""
+
+
+def test_throughput_counts_executions_of_a_statement(cli: Cli) -> None:
+    (trial,) = trials(cli.run(cli.write("queue.toml", QUEUE)))
+    assert trial["ok"] == 100
+    assert trial["throughput"] == pytest.approx(trial["transactions_per_s"] / 2)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "error"),
+    [
+        ('["complete"]', '["compelte"]', "measure.statements[0]: no statement `compelte`; did you mean `complete`?"),
+        ('label = "jobs"', 'unit = "row"', "throughput counts statements, but `unit` is `row`"),
+        ('label = "jobs"', 'transactions = ["work"]', "throughput counts transactions or statements, not both"),
+    ],
+)
+def test_wrong_statements_to_count_are_refused(cli: Cli, old: str, new: str, error: str) -> None:
+    assert error in cli.invoke("describe", cli.write("queue.toml", QUEUE.replace(old, new))).errors

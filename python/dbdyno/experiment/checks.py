@@ -203,6 +203,20 @@ def _measured(definition: Definition) -> Iterator[Invalid]:
     for index, name in enumerate(definition.measure.transactions):
         if name not in names:
             yield Invalid(("measure", "transactions", index), f"no transaction `{name}`", nearest(name, names))
+    named = [name for transaction in definition.transactions for name in _statement_names(transaction.steps)]
+    for index, name in enumerate(definition.measure.statements):
+        if name not in named:
+            hint = nearest(name, named) if named else f'give a step this name: `{{ execute = …, name = "{name}" }}`'
+            yield Invalid(("measure", "statements", index), f"no statement `{name}`", hint)
+
+
+def _statement_names(steps: Sequence[AnyStep]) -> Iterator[str]:
+    """Yield the names that steps and the steps within them give their statements."""
+    for step in steps:
+        if isinstance(step, Execute | Copy | Request) and step.name is not None:
+            yield step.name
+        for within in ("then", "otherwise", "steps", "each"):
+            yield from _statement_names(getattr(step, within, ()))
 
 
 def _own_clients(definition: Definition) -> Iterator[Invalid]:

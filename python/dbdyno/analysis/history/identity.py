@@ -58,6 +58,8 @@ def definition_of(plan: JsonObject, design: JsonObject, definition: str, cell: s
         parts["measure.per"] = measure.per
     if measure.transactions:
         parts["measure.transactions"] = sorted(measure.transactions)
+    if measure.statements:
+        parts["measure.statements"] = sorted(measure.statements)
     parts |= _data_parts(definition)
     return parts
 

@@ -85,6 +85,8 @@ class Measure:
     """Plural name of the unit, such as "lookups"."""
     transactions: frozenset[str] = frozenset()
     """The transactions that throughput counts; empty for all."""
+    statements: frozenset[str] = frozenset()
+    """The statements whose executions throughput counts instead; empty for none."""
     per: Literal["second", "minute"] = "second"
     """The unit of time of throughput."""
 
@@ -106,10 +108,12 @@ class Measure:
         unit: Literal["transaction", "statement", "row"] = (
             "statement" if said == "statement" else "row" if said == "row" else "transaction"
         )
-        named = measure.get("transactions")
-        counted = frozenset(map(str, named)) if isinstance(named, list) else frozenset[str]()
+        transactions, statements = (
+            frozenset(map(str, measure.get(key) or ())) for key in ("transactions", "statements")
+        )
         label = (text(measure, "label") or f"{unit}s").removesuffix("/s")
-        return cls(unit, label, counted, "minute" if text(measure, "per") == "minute" else "second")
+        per: Literal["second", "minute"] = "minute" if text(measure, "per") == "minute" else "second"
+        return cls(unit, label, transactions, statements, per)
 
 
 def build_round(trial: ReadTrial, measure: Measure, bottleneck: Bottleneck | None = None) -> Round:
@@ -271,7 +275,10 @@ def _work(result: TrialResult | ProgramResult | None) -> Work | None:
 
 
 def _counted(result: TrialResult | ProgramResult | None, measure: Measure) -> float:
-    """Return the share of the successful transactions that throughput counts."""
+    """Return how much throughput counts per successful transaction."""
+    if isinstance(result, TrialResult) and measure.statements:
+        executions = sum(counts.executions for name, counts in result.statements.items() if name in measure.statements)
+        return ratio(executions, result.accounting.ok) or 0.0
     if result is None or not measure.transactions:
         return 1.0
     counted = sum(counts.ok for name, counts in result.transactions.items() if name in measure.transactions)

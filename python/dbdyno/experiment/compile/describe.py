@@ -73,6 +73,7 @@ def describe(compiled: CompiledCell) -> Description:
     engine = compiled.cell.system.engine
     # A user's program (`exec:`) has neither statements nor transactions.
     statements = [_sent(statement, engine, compiled.task) for statement in compiled.task.statements]
+    measure = compiled.definition.measure
     return Description(
         cell=compiled.cell.id,
         settings=tuple(compiled.settings.shown()),
@@ -80,7 +81,7 @@ def describe(compiled: CompiledCell) -> Description:
         rows=tuple(_rows(table) for table in compiled.tables),
         setup=tuple(compiled.after),
         samples=tuple(f"{name}: {_value(values)}" for name, values in compiled.definition.samples.items()),
-        load=tuple(_load(compiled.task, compiled.definition.measure.transactions)),
+        load=tuple(_load(compiled.task, [*measure.transactions, *measure.statements])),
         transactions=tuple(
             TransactionText(
                 transaction.name,

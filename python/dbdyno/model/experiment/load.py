@@ -193,6 +193,7 @@ class Measure(Strict):
     """The unit of throughput, its name in reports, and additional measurements.
 
     ``per``: the unit of time of throughput. ``transactions``: those that throughput counts; empty for all.
+    ``statements``: names of those whose executions it counts instead; empty for none.
     ``operations``: the time of each statement.
     ``space``: the sizes of tables and indexes and the fill of leaf pages after a trial. ``estimates``: the planner's
     row estimates, from an execution of each statement before the first trial. ``processes``: the processes of each part
@@ -203,6 +204,7 @@ class Measure(Strict):
     label: Name | None = None
     per: Literal["second", "minute"] = "second"
     transactions: list[Name] = Field(default_factory=list)
+    statements: list[Name] = Field(default_factory=list)
     phases: bool = False
     operations: bool = True
     interval_ms: Annotated[int, Field(ge=1, le=YEAR_S * 1000)] | None = None
@@ -218,7 +220,10 @@ class Measure(Strict):
 
     @model_validator(mode="after")
     def _counts_transactions(self) -> Self:
-        if self.transactions and self.unit != "transaction":
-            problem = f"throughput counts transactions, but `unit` is `{self.unit}`"
-            raise wrong(problem, "remove `unit` or `transactions`", key="transactions")
+        named = "statements" if self.statements else "transactions"
+        if self.transactions and self.statements:
+            raise wrong("throughput counts transactions or statements, not both", "remove one", key="statements")
+        if (self.transactions or self.statements) and self.unit != "transaction":
+            problem = f"throughput counts {named}, but `unit` is `{self.unit}`"
+            raise wrong(problem, f"remove `unit` or `{named}`", key=named)
         return self
