@@ -32,7 +32,7 @@ class Side:
 
 @dataclass
 class Agreement:
-    """A statement in the trace and in the run. The shares are those of each side's total."""
+    """A statement in the trace and in the run. Shares refer to each side's total."""
 
     statement: str
     recorded: Side = field(default_factory=Side)
@@ -44,7 +44,7 @@ class Agreement:
 
 
 def compare_with_trace(summary: Summary, cell: Cell, engine: str) -> list[Agreement]:
-    """Return the statements of a trace and of a cell, those with the largest recorded share of time first.
+    """Return the statements of a trace and of a cell, by recorded time, the longest first.
 
     Statements are equal if their fingerprints are. ``engine``: whose SQL it is.
     """
@@ -68,7 +68,7 @@ def compare_with_trace(summary: Summary, cell: Cell, engine: str) -> list[Agreem
 
 
 def largest_difference(agreements: Iterable[Agreement]) -> float | None:
-    """Return the largest difference between the shares of time of a statement; ``None`` if times aren't known."""
+    """Return the largest difference of a statement between the two sides' time; ``None`` if times aren't known."""
     differences = [
         abs(one.recorded_time_share - one.run_time_share)
         for one in agreements

@@ -206,7 +206,7 @@ def _print_comparison(compared: _Compared, console: Console, top: int, messages:
 
 
 def _table(statements: Sequence[StatementChange], width: int) -> Table:
-    """Return the table of statements, without empty columns. On a narrow terminal, p99 makes room for statements."""
+    """Return the table of statements, without empty columns. Narrow terminals show no p99."""
     rows = [_cells(change) for change in statements]
     columns = {
         head: max(map(len, (head, *cells))) + 2

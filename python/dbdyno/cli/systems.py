@@ -17,7 +17,7 @@ def print_systems() -> None:
         try:
             rows = list(engine_of(name).found_here())
         except InputError as error:
-            # A wrong variable of one system doesn't hide the others.
+            # A wrong variable must hide one system only.
             rows = [(name, "", "", str(error))]
         for row in rows:
             table.add_row(*row)

@@ -193,7 +193,7 @@ class Measure(Strict):
     """The unit of throughput, its name in reports, and additional measurements.
 
     ``per``: the unit of time of throughput. ``transactions``: those that throughput counts; empty for all.
-    ``statements``: names of those whose executions it counts instead; empty for none.
+    ``statements``: names of statements, whose executions it counts instead; empty for none.
     ``operations``: the time of each statement.
     ``space``: the sizes of tables and indexes and the fill of leaf pages after a trial. ``estimates``: the planner's
     row estimates, from an execution of each statement before the first trial. ``processes``: the processes of each part
