@@ -94,7 +94,7 @@ TOML_GENERATORS = [
         "{ timestamp = '1970-01-02 00:00:01' }",
         {"kind": "time", "of": {"kind": "constant", "value": 86401}, "format": "timestamp"},
     ),
-    ("{ next = 'user.id' }", {"kind": "serial", "start": 11, "step": 1}),
+    ("{ next = 'user.id' }", {"kind": "serial", "start": 11, "step": 1, "counter": "user.id"}),
 ]
 
 

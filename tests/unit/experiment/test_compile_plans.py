@@ -219,7 +219,7 @@ def test_a_column_that_the_engine_counts_up_is_not_given() -> None:
     assert [column.name for column in cell.tables[0].columns] == ["n"]
     key, following = task_json(cell)["transactions"][0]["steps"][0]["params"]
     assert key["of"] == {"kind": "serial", "start": 1, "step": 1}
-    assert following == {"kind": "serial", "start": 4, "step": 1}
+    assert following == {"kind": "serial", "start": 4, "step": 1, "counter": "t.id"}
 
 
 def test_definitions_quote_and_keep_what_the_file_says() -> None:

@@ -102,14 +102,7 @@ def _entry(text: str, meaning: Meaning, *, versions: bool) -> _Entry:
     return _Entry(wait, _number(first), _number(last or ("" if dash else first)), meaning)
 
 
-# PostgreSQL counts major versions by one number since then.
-_ONE_NUMBER = 10
-
-
 def _number(version: str) -> _Version | None:
-    """Parse a version: its first number, and the second one too below version 10."""
+    """Parse the first two numbers of a version, or the only one."""
     match = _VERSION.match(version)
-    if match is None:
-        return None
-    major = int(match[1])
-    return (major, int(match[2])) if major < _ONE_NUMBER and match[2] is not None else (major,)
+    return None if match is None else tuple(int(number) for number in match.groups() if number is not None)
