@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 from pydantic import BaseModel
 
@@ -26,6 +26,7 @@ from dbdyno.model.experiment.generators import (
     Variable,
 )
 from dbdyno.model.experiment.generators import Column as ExistingColumn
+from dbdyno.model.experiment.strict import models_in
 from dbdyno.model.experiment.tables import ROW_NUMBERS, Column, Table
 from dbdyno.model.experiment.timed import Timed
 from dbdyno.model.experiment.transactions import (
@@ -162,9 +163,7 @@ def _beside(definition: Definition) -> Iterator[Invalid]:
     """Yield the errors of the work beside the clients."""
     stop = definition.load.stop
     names = [transaction.name for transaction in definition.transactions]
-    inserted = {
-        table for transaction in definition.transactions if transaction.include for table in _numbered(transaction)
-    }
+    inserted = _numbered([transaction for transaction in definition.transactions if transaction.include])
     for index, beside in enumerate(definition.beside):
         where: Location = ("beside", index)
         if beside.name in names:
@@ -182,10 +181,9 @@ def _beside(definition: Definition) -> Iterator[Invalid]:
             yield Invalid((*where, "steps"), problem, "insert other keys here, such as `{ serial = 1_000_000 }`")
 
 
-def _numbered(part: BaseModel) -> set[str]:
-    """Return the tables of which a transaction or its parts insert rows with `next`."""
-    own = {part.next.rpartition(".")[0] or part.next} if isinstance(part, Next) else set()
-    return own.union(*(_numbered(inner) for _, inner in _parts(part)))
+def _numbered(part: Any) -> set[str]:
+    """Return the tables of which transactions or their parts insert rows with `next`."""
+    return {model.next.rpartition(".")[0] or model.next for model in models_in(part) if isinstance(model, Next)}
 
 
 def _named_twice(key: str, tables: Sequence[Check | Timed]) -> Iterator[Invalid]:
@@ -203,20 +201,12 @@ def _measured(definition: Definition) -> Iterator[Invalid]:
     for index, name in enumerate(definition.measure.transactions):
         if name not in names:
             yield Invalid(("measure", "transactions", index), f"no transaction `{name}`", nearest(name, names))
-    named = [name for transaction in definition.transactions for name in _statement_names(transaction.steps)]
+    steps = [model for model in models_in(definition.transactions) if isinstance(model, Execute | Copy | Request)]
+    named = [step.name for step in steps if step.name is not None]
     for index, name in enumerate(definition.measure.statements):
         if name not in named:
             hint = nearest(name, named) if named else f'give a step this name: `{{ execute = …, name = "{name}" }}`'
             yield Invalid(("measure", "statements", index), f"no statement `{name}`", hint)
-
-
-def _statement_names(steps: Sequence[AnyStep]) -> Iterator[str]:
-    """Yield the names that steps and the steps within them give their statements."""
-    for step in steps:
-        if isinstance(step, Execute | Copy | Request) and step.name is not None:
-            yield step.name
-        for within in ("then", "otherwise", "steps", "each"):
-            yield from _statement_names(getattr(step, within, ()))
 
 
 def _own_clients(definition: Definition) -> Iterator[Invalid]:

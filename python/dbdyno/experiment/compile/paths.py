@@ -1,9 +1,10 @@
 """Check on every path through a transaction's steps that what begins also ends."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from dbdyno.model.experiment.strict import models_in
 from dbdyno.model.experiment.transactions import (
     AnyStep,
     Begin,
@@ -109,11 +110,9 @@ def _places(states: _States, *, is_open: bool) -> list[Location]:
     return sorted(places, key=key_path)
 
 
-def _controls_in_sql(steps: Iterable[AnyStep]) -> bool:
+def _controls_in_sql(steps: Sequence[AnyStep]) -> bool:
     return any(
-        (isinstance(step, Execute) and any(_CONTROL.match(text) for _, text in step.execute.texts))
-        or any(_controls_in_sql(getattr(step, name, ())) for name in ("then", "otherwise", "steps", "each"))
-        for step in steps
+        _CONTROL.match(text) for step in models_in(steps) if isinstance(step, Execute) for _, text in step.execute.texts
     )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, get_args
+from typing import get_args
 
 from pydantic import BaseModel
 
@@ -21,6 +21,7 @@ from dbdyno.model.experiment.definition import Definition
 from dbdyno.model.experiment.draws import Draw, DrawLatest
 from dbdyno.model.experiment.generators import Expression, Key, Next, RowOf, Variable
 from dbdyno.model.experiment.sql import ANY
+from dbdyno.model.experiment.strict import models_in
 from dbdyno.model.experiment.transactions import (
     AnyStep,
     Begin,
@@ -48,25 +49,14 @@ _NAME_LENGTH = 60
 _MODES: Mapping[str, plan.BeginMode] = {mode.replace("_", " "): mode for mode in get_args(plan.BeginMode)}
 
 
-def drawn_latest(part: Any) -> Iterator[str]:
-    """Yield the tables of which some generator draws the latest rows. ``part``: transactions, or what they contain."""
-    for model in _models_in(part):
+def _drawn_latest(models: Iterable[BaseModel]) -> Iterator[str]:
+    """Yield the tables of which some generator draws the latest rows."""
+    for model in models:
         match model:
             case RowOf(draw=Draw(latest=DrawLatest())):
                 yield model.row_of
             case Key(row=None, draw=Draw(latest=DrawLatest())):
                 yield model.key.rpartition(".")[0]
-
-
-def _models_in(part: Any) -> Iterator[BaseModel]:
-    if isinstance(part, BaseModel):
-        yield part
-        part = [getattr(part, name) for name in type(part).model_fields]
-    if isinstance(part, list | tuple):
-        for value in part:
-            yield from _models_in(value)
-    elif isinstance(part, dict):
-        yield from _models_in(list(part.values()))
 
 
 class TransactionCompiler:
@@ -80,12 +70,14 @@ class TransactionCompiler:
         self._estimates = definition.measure.estimates
         self.statements: list[Statement] = []
         self.left_out: set[str] = set()
-        parts = [definition.transactions, definition.beside]
+        models = list(models_in([definition.transactions, definition.beside]))
         self._columns = Columns(
             definition.tables,
             definition.samples,
-            shared=frozenset(drawn_latest(parts)),
-            numbered=frozenset(model.next for model in _models_in(parts) if isinstance(model, Next)),
+            shared=frozenset(_drawn_latest(models)),
+            numbered=frozenset(
+                model.next for model in models if isinstance(model, Next) and model.next in definition.tables
+            ),
         )
         # The kinds of control steps of the current transaction, and the kinds of its omitted steps.
         self._controls: set[str] = set()

@@ -1,6 +1,6 @@
 """The base class of all tables of an experiment file. It rejects unknown keys and values of other types."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo, model_validator
@@ -36,6 +36,18 @@ class Strict(BaseModel):
         if isinstance(data, dict) and isinstance(info.context, dict):
             info.context[id(data)] = [field.alias or name for name, field in cls.model_fields.items()]
         return data
+
+
+def models_in(part: Any) -> Iterator[BaseModel]:
+    """Yield the tables in a part of an experiment, including nested ones and the part itself."""
+    if isinstance(part, BaseModel):
+        yield part
+        part = [getattr(part, name) for name in type(part).model_fields]
+    elif isinstance(part, dict):
+        part = list(part.values())
+    if isinstance(part, list | tuple):
+        for value in part:
+            yield from models_in(value)
 
 
 Model = TypeVar("Model", bound=Strict)
