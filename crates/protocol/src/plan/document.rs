@@ -443,10 +443,10 @@ impl Statement {
     /// without places.
     pub fn copied(&self) -> Option<Copied> {
         let (verb, rest) = self.sql.trim().split_at_checked(5)?;
-        let (table, mut rest) = first_name(rest)?;
         if !verb.eq_ignore_ascii_case("copy ") {
             return None;
         }
+        let (table, mut rest) = first_name(rest)?;
         let mut columns = Vec::new();
         while let Some(list) = rest.strip_prefix(if columns.is_empty() { '(' } else { ',' }) {
             let (column, after) = first_name(list)?;
