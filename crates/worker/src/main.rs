@@ -116,19 +116,20 @@ fn run(events: &Events) -> Result<(), WorkError> {
 #[cfg(feature = "servers")]
 fn proxy() -> Result<(), WorkError> {
     listen()?;
-    let mut text = String::new();
-    std::io::stdin().read_line(&mut text)?;
-    let task = serde_json::from_str(&text).map_err(|error| WorkError::Output(error.into()))?;
-    Ok(dbdyno_proxy::run(&task, &STOP)?)
+    Ok(dbdyno_proxy::run(&read_task()?, &STOP)?)
 }
 
 /// Replays what standard input contains after the task.
 fn replay() -> Result<(), WorkError> {
     end_with_parent()?;
+    replay::replay(&read_task()?)
+}
+
+/// Reads the task, the first line of standard input.
+fn read_task<T: serde::de::DeserializeOwned>() -> Result<T, WorkError> {
     let mut text = String::new();
     std::io::stdin().read_line(&mut text)?;
-    let task = serde_json::from_str(&text).map_err(|error| WorkError::Output(error.into()))?;
-    replay::replay(&task)
+    serde_json::from_str(&text).map_err(|error| WorkError::Output(error.into()))
 }
 
 /// Makes SIGINT and SIGTERM end the process, because only trials and locks have something to write when stopped.
