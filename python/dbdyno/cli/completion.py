@@ -90,9 +90,9 @@ def _of_set(context: typer.Context, text: str) -> list[str]:
     before, comma, last = levels.rpartition(",")
     given = before.split(",")
     return [
-        f"{name}={before}{comma}{factor}"
-        for factor in factors.get(name, ())
-        if factor.startswith(last) and factor not in given
+        f"{name}={before}{comma}{level}"
+        for level in factors.get(name, ())
+        if level.startswith(last) and level not in given
     ]
 
 

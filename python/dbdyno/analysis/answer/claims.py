@@ -97,9 +97,7 @@ def _levels(levels: JsonObject, cells: Sequence[Cell], factors: Mapping[str, Seq
     """Replace `first` and `last` with the first and last measured level."""
     made = {}
     for name, level in levels.items():
-        measured = [
-            factor for factor in factors.get(name, ()) if any(cell.factors.get(name) == factor for cell in cells)
-        ]
+        measured = [one for one in factors.get(name, ()) if any(cell.factors.get(name) == one for cell in cells)]
         made[name] = level
         if level in ("first", "last") and level not in measured:
             if len(measured) <= 1:
