@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
 from rich.text import Text
 
 from dbdyno.analysis.replay import Comparison, Lag, StatementChange, compare_executions, lag_of
 from dbdyno.base.console import Console
 from dbdyno.base.errors import InputError
 from dbdyno.base.numbers import bracketed, duration, figure, milliseconds, percent, time_words, whole
-from dbdyno.base.text import shortened
+from dbdyno.cli.statement_table import statement_table
 from dbdyno.engines.url import parse_url
 from dbdyno.report.export import check_writable, is_output, write_text
 from dbdyno.run.replay import CAUSES, Replayed, ReplayOptions, Replays, replay
@@ -29,7 +28,6 @@ _MOST_SYSTEMS = 2
 _SHOWN_REASONS = 3
 # Times of logs that are coarser change the order within a session's pauses.
 _COARSE_US = 1000
-_MIN_STATEMENT = 20
 _MOST_FAILED = 0.5
 
 _REASONS = {
@@ -198,48 +196,25 @@ def _print_comparison(compared: _Compared, console: Console, top: int, messages:
     speed = comparison.speed
     words = "" if speed is None else f", speed {bracketed(speed.mean, speed.ends)}"
     console.print(f"{compared.new} compared with {compared.base}: {same}{words}.", soft_wrap=True)
-    console.print(_table(comparison.statements[:top], console.width))
+    shown = comparison.statements[:top]
+    texts = [change.statement for change in shown]
+    console.print(statement_table(texts, [_cells(change) for change in shown], console.width, ("p99 ms",)))
     if len(comparison.statements) > top:
         console.print(f"{whole(len(comparison.statements) - top)} more statements; `--top` shows more.")
     for line in _error_lines(comparison, messages):
         console.print(line, soft_wrap=True)
 
 
-def _table(statements: Sequence[StatementChange], width: int) -> Table:
-    """Return the table of statements, without empty columns. Narrow terminals show no p99."""
-    rows = [_cells(change) for change in statements]
-    columns = {
-        head: max(map(len, (head, *cells))) + 2
-        for head, cells in ((head, [row[head] for row in rows]) for head in _HEADS)
-        if any(cells)
-    }
-    if width - sum(columns.values()) < _MIN_STATEMENT:
-        columns.pop(_P99, None)
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for head, needed in columns.items():
-        table.add_column(head, justify="right", no_wrap=True, min_width=needed - 2)
-    table.add_column("statement", no_wrap=True)
-    rest = max(width - sum(columns.values()) - 2, _MIN_STATEMENT)
-    for change, row in zip(statements, rows, strict=True):
-        table.add_row(*(row[head] for head in columns), Text(shortened(change.statement, rest)))
-    return table
-
-
-_P99 = "p99 ms"
-_HEADS = ("count", "rows", "errors", "p50 ms", _P99, "speed")
-
-
 def _cells(change: StatementChange) -> dict[str, str]:
     ratio = change.speed.ratio
-    cells = (
-        whole(change.count),
-        whole(change.rows) if change.rows else "",
-        whole(_errors(change)) if _errors(change) else "",
-        _arrow(change.base_p50_ms, change.new_p50_ms),
-        _arrow(change.base_p99_ms, change.new_p99_ms),
-        "" if ratio is None else bracketed(ratio.mean, ratio.ends),
-    )
-    return dict(zip(_HEADS, cells, strict=True))
+    return {
+        "count": whole(change.count),
+        "rows": whole(change.rows) if change.rows else "",
+        "errors": whole(_errors(change)) if _errors(change) else "",
+        "p50 ms": _arrow(change.base_p50_ms, change.new_p50_ms),
+        "p99 ms": _arrow(change.base_p99_ms, change.new_p99_ms),
+        "speed": "" if ratio is None else bracketed(ratio.mean, ratio.ends),
+    }
 
 
 def _errors(change: StatementChange) -> int:

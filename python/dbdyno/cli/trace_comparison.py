@@ -7,7 +7,6 @@ from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 
-from rich.table import Table
 from rich.text import Text
 
 from dbdyno.analysis.document.run import read_run
@@ -15,15 +14,12 @@ from dbdyno.analysis.fidelity import Agreement, Side, compare_with_trace, larges
 from dbdyno.base.console import Console
 from dbdyno.base.errors import InputError
 from dbdyno.base.numbers import figure, milliseconds, percent, whole
-from dbdyno.base.text import shortened
+from dbdyno.cli.statement_table import statement_table
 from dbdyno.model.result import Cell
 from dbdyno.report.export import check_writable, write_text
 from dbdyno.store import open_store
 from dbdyno.trace.reading import Trace, open_trace
 from dbdyno.trace.summary import summarize
-
-_MIN_STATEMENT = 20
-_HEADS = ("count", "time", "mean ms", "p50 ms", "p99 ms", "rows")
 
 
 def print_comparison(file: str, run: str, store: str | None, top: int, json_file: Path | None) -> None:
@@ -41,7 +37,8 @@ def print_comparison(file: str, run: str, store: str | None, top: int, json_file
     difference = largest_difference(agreements)
     if difference is not None:
         console.print(f"Shares of time differ by at most {difference * 100:.3g} points.", soft_wrap=True)
-    console.print(_table(agreements[:top], console.width))
+    texts, rows = [one.statement for one in agreements[:top]], [_cells(one) for one in agreements[:top]]
+    console.print(statement_table(texts, rows, console.width, ("rows", "p99 ms", "mean ms")))
     if len(agreements) > top:
         console.print(f"{whole(len(agreements) - top)} more statements; `--top` shows more.")
     if json_file is not None:
@@ -66,23 +63,6 @@ def _rates(file: str, trace: Trace, run: str, cell: Cell) -> Text:
     recorded = f"{figure(header.statements / header.seconds)} statements/s" if header.seconds else "no rate"
     ran = "no rate" if rate is None or not succeeded else f"{figure(rate * executed / succeeded)} statements/s"
     return Text.assemble((file, "bold"), f": {recorded};  run ", (run, "bold"), f": {ran}.")
-
-
-def _table(agreements: list[Agreement], width: int) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    rows = [_cells(one) for one in agreements]
-    widths = {head: max([len(head), *(len(row[head]) for row in rows)]) for head in _HEADS}
-    heads = list(_HEADS)
-    for head in ("rows", "p99 ms", "mean ms"):
-        if width - sum(widths[each] + 2 for each in heads) < _MIN_STATEMENT:
-            heads.remove(head)
-    for head in heads:
-        table.add_column(head, justify="right", no_wrap=True, min_width=widths[head])
-    table.add_column("statement", no_wrap=True)
-    rest = max(width - sum(widths[head] + 2 for head in heads) - 2, _MIN_STATEMENT)
-    for one, row in zip(agreements, rows, strict=True):
-        table.add_row(*(row[head] for head in heads), Text(shortened(one.statement, rest)))
-    return table
 
 
 def _cells(one: Agreement) -> dict[str, str]:
