@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
-from dbdyno.model.result.cell import Cell, Operation
+from dbdyno.model.result.cell import Cell
 from dbdyno.trace.fingerprint import Fingerprints
 from dbdyno.trace.summary import StatementTotals, Summary
 
@@ -15,7 +15,10 @@ _CONTROLS = {"begin": "begin", "start transaction": "begin", "end": "commit"}
 
 @dataclass
 class Side:
-    """The executions of a statement on one side. ``seconds``: of the ``timed`` ones; percentiles in milliseconds."""
+    """The executions of a statement on one side. ``seconds``: of the ``timed`` ones; percentiles in milliseconds.
+
+    Percentiles of several operations with the same text can't be merged, so these are unknown.
+    """
 
     count: float = 0
     seconds: float = 0.0
@@ -29,18 +32,26 @@ class Side:
         """The mean duration; ``None`` if it isn't known."""
         return self.seconds / self.timed * 1e3 if self.timed else None
 
+    def add(self, other: Side) -> None:
+        """Add further executions."""
+        self.p50_ms, self.p99_ms = (None, None) if self.count else (other.p50_ms, other.p99_ms)
+        self.count += other.count
+        self.seconds += other.seconds
+        self.timed += other.timed
+        self.rows += other.rows
 
-@dataclass
+
+@dataclass(frozen=True)
 class Agreement:
     """A statement in the trace and in the run. Shares refer to each side's total."""
 
     statement: str
-    recorded: Side = field(default_factory=Side)
-    run: Side = field(default_factory=Side)
-    recorded_count_share: float = 0.0
-    run_count_share: float = 0.0
-    recorded_time_share: float | None = None
-    run_time_share: float | None = None
+    recorded: Side
+    run: Side
+    recorded_count_share: float
+    run_count_share: float
+    recorded_time_share: float | None
+    run_time_share: float | None
 
 
 def compare_with_trace(summary: Summary, cell: Cell, engine: str) -> list[Agreement]:
@@ -48,22 +59,16 @@ def compare_with_trace(summary: Summary, cell: Cell, engine: str) -> list[Agreem
 
     Statements are equal if their fingerprints are. ``engine``: whose SQL it is.
     """
-    statements: dict[str, Agreement] = {}
-
-    def agreement(text: str) -> Agreement:
-        return statements.setdefault(text, Agreement(text))
-
-    for totals in summary.statements:
-        _add_recorded(agreement(_control(totals.text)).recorded, totals)
-    fingerprints = Fingerprints(engine)
-    texts = {statement.name: fingerprints.of(statement.sql).text for statement in cell.statements}
-    rows = {statement.name: statement.rows or 0.0 for statement in cell.statements}
-    for operation in cell.operations:
-        if operation.kind != "transaction":
-            text = _control(texts.get(operation.name, operation.name))
-            _add_run(agreement(text).run, operation, rows.get(operation.name, 0.0))
-    made = list(statements.values())
-    _add_shares(made)
+    recorded = _by_text((totals.text, _recorded(totals)) for totals in summary.statements)
+    run = _by_text(_executed(cell, Fingerprints(engine)))
+    counts = [sum(side.count for side in sides.values()) for sides in (recorded, run)]
+    times = [sum(side.seconds for side in sides.values()) for sides in (recorded, run)]
+    made = []
+    for text in dict.fromkeys((*recorded, *run)):
+        sides = (recorded.get(text, Side()), run.get(text, Side()))
+        count_shares = [side.count / count if count else 0.0 for side, count in zip(sides, counts, strict=True)]
+        time_shares = [side.seconds / time if time else None for side, time in zip(sides, times, strict=True)]
+        made.append(Agreement(text, *sides, *count_shares, *time_shares))
     return sorted(made, key=lambda one: (-(one.recorded_time_share or 0.0), -one.recorded.count, one.statement))
 
 
@@ -77,37 +82,28 @@ def largest_difference(agreements: Iterable[Agreement]) -> float | None:
     return max(differences, default=None)
 
 
-def _control(text: str) -> str:
-    lower = text.lower()
-    return _CONTROLS.get(lower, lower if lower in ("commit", "rollback") else text)
+def _by_text(sides: Iterable[tuple[str, Side]]) -> dict[str, Side]:
+    made: dict[str, Side] = {}
+    for text, side in sides:
+        lower = text.lower()
+        control = _CONTROLS.get(lower, lower if lower in ("commit", "rollback") else text)
+        made.setdefault(control, Side()).add(side)
+    return made
 
 
-def _add_recorded(side: Side, totals: StatementTotals) -> None:
-    side.p50_ms, side.p99_ms = (None, None) if side.count else (totals.percentile_ms(50), totals.percentile_ms(99))
-    side.count += totals.count
-    side.seconds += totals.duration_ns / 1e9
-    side.timed += totals.timed
-    side.rows += totals.rows
+def _recorded(totals: StatementTotals) -> Side:
+    percentiles = totals.percentile_ms(50), totals.percentile_ms(99)
+    return Side(totals.count, totals.duration_ns / 1e9, totals.timed, totals.rows, *percentiles)
 
 
-def _add_run(side: Side, operation: Operation, rows: float) -> None:
-    # Percentiles of several statements with the same text can't be merged.
-    latency = operation.latency_ms
-    side.p50_ms, side.p99_ms = (None, None) if side.count else (latency.p50, latency.p99)
-    side.count += operation.count
-    side.seconds += operation.seconds
-    side.timed += operation.count
-    side.rows += operation.count * rows
-
-
-def _add_shares(agreements: Iterable[Agreement]) -> None:
-    agreements = list(agreements)
-    for side, count_share, time_share in (
-        ("recorded", "recorded_count_share", "recorded_time_share"),
-        ("run", "run_count_share", "run_time_share"),
-    ):
-        sides: list[tuple[Agreement, Side]] = [(one, getattr(one, side)) for one in agreements]
-        count, seconds = sum(each.count for _, each in sides), sum(each.seconds for _, each in sides)
-        for one, each in sides:
-            setattr(one, count_share, each.count / count if count else 0.0)
-            setattr(one, time_share, each.seconds / seconds if seconds else None)
+def _executed(cell: Cell, fingerprints: Fingerprints) -> Iterator[tuple[str, Side]]:
+    """Yield the statements and controls of a run with their texts."""
+    statements = {statement.name: statement for statement in cell.statements}
+    for operation in cell.operations:
+        if operation.kind == "transaction":
+            continue
+        statement = statements.get(operation.name)
+        text = operation.name if statement is None else fingerprints.of(statement.sql).text
+        rows = 0.0 if statement is None else statement.rows or 0.0
+        count, latency = operation.count, operation.latency_ms
+        yield text, Side(count, operation.seconds, count, count * rows, latency.p50, latency.p99)
