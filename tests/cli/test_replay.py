@@ -185,6 +185,9 @@ def test_a_trace_is_compared_with_a_run_of_its_workload(cli: Cli) -> None:
         assert one["run"]["count"] > 0
         assert one["run_count_share"] == pytest.approx(one["recorded_count_share"], abs=0.05)
         assert one["run"]["p99_ms"] >= one["run"]["p50_ms"]
+    # Rows that are returned or changed.
+    for text in ("update t set n = n + ? where id = ?", "insert into t (v) values (?)"):
+        assert by_text[text]["run"]["rows"] == pytest.approx(by_text[text]["run"]["count"], rel=0.05)
     for side in ("recorded", "run"):
         assert sum(one[f"{side}_time_share"] for one in by_text.values()) == pytest.approx(1)
 

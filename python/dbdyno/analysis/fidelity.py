@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from dbdyno.analysis.measured.metrics import done
 from dbdyno.model.result.cell import Cell
+from dbdyno.model.result.reading import count, part, ratio
 from dbdyno.trace.fingerprint import Fingerprints
 from dbdyno.trace.summary import StatementTotals, Summary
 
@@ -66,7 +68,7 @@ def compare_with_trace(summary: Summary, cell: Cell, engine: str) -> list[Agreem
     made = []
     for text in dict.fromkeys((*recorded, *run)):
         sides = (recorded.get(text, Side()), run.get(text, Side()))
-        count_shares = [side.count / count if count else 0.0 for side, count in zip(sides, counts, strict=True)]
+        count_shares = [side.count / total if total else 0.0 for side, total in zip(sides, counts, strict=True)]
         time_shares = [side.seconds / time if time else None for side, time in zip(sides, times, strict=True)]
         made.append(Agreement(text, *sides, *count_shares, *time_shares))
     return sorted(made, key=lambda one: (-(one.recorded_time_share or 0.0), -one.recorded.count, one.statement))
@@ -98,12 +100,18 @@ def _recorded(totals: StatementTotals) -> Side:
 
 def _executed(cell: Cell, fingerprints: Fingerprints) -> Iterator[tuple[str, Side]]:
     """Yield the statements and controls of a run with their texts."""
-    statements = {statement.name: statement for statement in cell.statements}
+    texts = {statement.name: fingerprints.of(statement.sql).text for statement in cell.statements}
     for operation in cell.operations:
         if operation.kind == "transaction":
             continue
-        statement = statements.get(operation.name)
-        text = operation.name if statement is None else fingerprints.of(statement.sql).text
-        rows = 0.0 if statement is None else statement.rows or 0.0
-        count, latency = operation.count, operation.latency_ms
-        yield text, Side(count, operation.seconds, count, count * rows, latency.p50, latency.p99)
+        text = texts.get(operation.name, operation.name)
+        number, latency = operation.count, operation.latency_ms
+        rows = number * _rows_per_execution(cell, operation.name)
+        yield text, Side(number, operation.seconds, number, rows, latency.p50, latency.p99)
+
+
+def _rows_per_execution(cell: Cell, statement: str) -> float:
+    """Return the rows that a statement returned or changed, as in a trace."""
+    counts = [part(round_.statements_by_name, statement) for round_ in done(cell)]
+    rows = sum((count(one, "rows") or 0) + (count(one, "changed") or 0) for one in counts)
+    return ratio(rows, sum(count(one, "executions") or 0 for one in counts)) or 0.0
