@@ -6,6 +6,7 @@ pub mod cpus;
 pub mod device;
 pub mod disk;
 pub mod flushes;
+pub mod listeners;
 pub mod locks;
 pub mod process;
 pub mod quota;

@@ -2,8 +2,8 @@
 
 use super::{DIALECT, MysqlEngine, bulk, check, databases, external_access, ownership_lock, space, writes};
 use crate::external_access::{find_external_access, others};
+use crate::server::ServerTarget;
 use crate::server::net::block_on;
-use crate::server::{ServerProcess, ServerTarget};
 use crate::statements_as_sent::as_sent;
 use dbdyno_engine::changes::Changeable;
 use dbdyno_engine::driver::{Driver, Measure, Site, Tell};
@@ -15,6 +15,7 @@ use dbdyno_protocol::event::Object;
 use dbdyno_protocol::plan::document::{self, Load, PrepareMode, Trial};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 
 /// A MariaDB or MySQL target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -58,7 +59,7 @@ impl Driver for MysqlTarget {
     }
 
     fn site(&self) -> Site<'_> {
-        ServerProcess::site(self.0.process.as_ref())
+        self.0.site(Path::new(&self.0.host), &["mariadbd", "mysqld"])
     }
 
     fn space(&self, tables: &[String]) -> Result<Vec<Object>, Failure> {

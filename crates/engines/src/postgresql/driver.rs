@@ -1,8 +1,8 @@
 //! The driver for PostgreSQL.
 
 use super::{DIALECT, PostgresqlEngine, bulk, check, external_access, ownership_lock, space, writes};
+use crate::server::ServerTarget;
 use crate::server::net::block_on;
-use crate::server::{ServerProcess, ServerTarget};
 use crate::statements_as_sent::as_sent;
 use dbdyno_engine::changes::Changeable;
 use dbdyno_engine::driver::{Driver, Measure, Site, Tell};
@@ -14,6 +14,7 @@ use dbdyno_protocol::event::Object;
 use dbdyno_protocol::plan::document::{self, Load, PrepareMode, Trial};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 
 /// A PostgreSQL target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -56,7 +57,8 @@ impl Driver for PostgresqlTarget {
     }
 
     fn site(&self) -> Site<'_> {
-        ServerProcess::site(self.0.process.as_ref())
+        let socket = Path::new(&self.0.host).join(format!(".s.PGSQL.{}", self.0.port));
+        self.0.site(&socket, &["postgres"])
     }
 
     fn space(&self, tables: &[String]) -> Result<Vec<Object>, Failure> {

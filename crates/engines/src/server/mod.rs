@@ -6,9 +6,11 @@ pub mod tls;
 
 use dbdyno_engine::Failure;
 use dbdyno_engine::driver::Site;
+use dbdyno_probes::listeners::{tcp_listener, unix_listener};
 use dbdyno_protocol::plan::document::FailureKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
 use std::path::Path;
 
 /// A PostgreSQL, MariaDB or MySQL server, and how each client connects to it.
@@ -81,6 +83,24 @@ impl ServerTarget {
     /// Its address, for messages.
     pub fn place(&self) -> String {
         place(&self.host, self.port)
+    }
+
+    /// Its location on this machine. If dbdyno didn't start the server, its process is looked up by its socket. Only a
+    /// process with a name in `names` counts. `socket`: the path of its Unix socket.
+    pub(crate) fn site(&self, socket: &Path, names: &[&str]) -> Site<'_> {
+        let site = ServerProcess::site(self.process.as_ref());
+        let listener = || {
+            let host = self.host.as_str();
+            if host.starts_with('/') {
+                return unix_listener(socket, names);
+            }
+            let is_here = host == "localhost" || host.parse().is_ok_and(|host: IpAddr| host.is_loopback());
+            is_here.then(|| tcp_listener(self.port, names)).flatten()
+        };
+        Site {
+            server: site.server.or_else(listener),
+            ..site
+        }
     }
 }
 
