@@ -1,6 +1,7 @@
 """Replays on servers: what was recorded through the proxy has the same rows and errors on a copy."""
 
 import json
+import re
 import subprocess
 import threading
 from collections.abc import Callable
@@ -103,6 +104,8 @@ def test_a_replay_does_what_the_application_did(
             assert contents(engine, server.port, database) == expected
         # Once more, on what the first replay has changed: the new rows are there already.
         shown = cli("replay", "day.trace", "--system", url("copy1"), "--speed", "max", "--allow-writes")
+        # The server's processes are found by its socket.
+        assert re.search(r"copy1: CPU [\d.]+ ms, .*log bytes.* per transaction\.", shown)
         assert f"New error {'23505' if engine == 'postgresql' else '1062'}, 36 times" in shown
 
 

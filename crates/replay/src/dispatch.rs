@@ -211,6 +211,7 @@ mod tests {
     use super::*;
     use crate::order::Order;
     use crate::progress::Progress;
+    use crate::usage::SessionUsage;
     use dbdyno_probes::Clock;
     use std::cell::RefCell;
     use std::sync::mpsc;
@@ -225,7 +226,13 @@ mod tests {
         let clock = Clock::get();
         let progress = Progress::default();
         let order = speed.is_none().then(Order::default);
-        let shared = Shared { clock, progress, order };
+        let usage = SessionUsage::default();
+        let shared = Shared {
+            clock,
+            progress,
+            order,
+            usage,
+        };
         let opened = RefCell::new(Vec::new());
         let (results, _reports) = mpsc::channel();
         let began = clock.now();

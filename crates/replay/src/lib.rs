@@ -12,6 +12,7 @@ mod order;
 mod progress;
 mod report;
 mod session;
+mod usage;
 
 use dbdyno_engine::Engine;
 use dbdyno_engine::driver::{Measure, Site};
@@ -21,11 +22,13 @@ use dbdyno_protocol::plan::{PlanError, Target};
 use dispatch::Dispatcher;
 use order::Order;
 use progress::Progress;
+use report::Report;
 use serde::Deserialize;
 use session::{Replayed, Shared};
 use std::io;
 use std::sync::mpsc;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use usage::{Before, SessionUsage};
 
 /// The task, which standard input contains as its first line.
 #[derive(Debug, Clone, Deserialize)]
@@ -73,32 +76,53 @@ const MOST_THREADS: usize = 4;
 impl Measure for Replay {
     type Output = Result<(), ReplayError>;
 
-    fn measure<E: Engine>(self, engine: &E, _site: Site<'_>) -> Self::Output {
+    fn measure<E: Engine>(self, engine: &E, site: Site<'_>) -> Self::Output {
         capacity::check::<E>(self.sessions)?;
         let clock = Clock::get();
         let shared = Shared {
             clock,
             progress: Progress::default(),
             order: self.speed.is_none().then(Order::default),
+            usage: SessionUsage::default(),
         };
         let (results, reported) = mpsc::channel();
-        let lines = input::read();
+        let before = Before::read(engine, site);
         std::thread::scope(|scope| {
             let writer = scope.spawn(move || report::write(&reported, &mut io::stdout().lock()));
+            let dispatched = self.dispatch(engine, &shared, results.clone());
+            // The writer ends first only if the controller is gone.
+            drop(results.send(Report::Used(before.usage(engine, &shared.usage))));
+            drop(results);
+            let written = writer
+                .join()
+                .unwrap_or_else(|_| Err(io::Error::other("the reports can't be written")));
+            dispatched.and(written.map_err(ReplayError::Io))
+        })
+    }
+}
+
+impl Replay {
+    /// Replays standard input until all sessions have ended.
+    fn dispatch<E: Engine>(
+        &self,
+        engine: &E,
+        shared: &Shared,
+        results: mpsc::Sender<Report>,
+    ) -> Result<(), ReplayError> {
+        let lines = input::read();
+        std::thread::scope(|scope| {
             let mut threads = Vec::new();
             if E::REMOTE {
                 let count = std::thread::available_parallelism().map_or(1, usize::from);
                 for _ in 0..count.min(MOST_THREADS) {
                     let (opened, sessions) = unbounded_channel();
                     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-                    let shared = &shared;
                     scope.spawn(move || runtime.block_on(session::serve(engine, shared, sessions)));
                     threads.push(opened);
                 }
             }
             let open = |opened: session::Opened, number: u32| {
                 if threads.is_empty() {
-                    let shared = &shared;
                     scope.spawn(move || {
                         lateness::begin_thread();
                         runtime::run_inline(Replayed::new(engine, shared, opened).run());
@@ -107,13 +131,8 @@ impl Measure for Replay {
                     send(&threads[number as usize % threads.len()], opened);
                 }
             };
-            let dispatched = Dispatcher::new(&shared, self.speed, results, lines, open).run();
-            // Ends the threads after their sessions.
-            drop(threads);
-            let written = writer
-                .join()
-                .unwrap_or_else(|_| Err(io::Error::other("the reports can't be written")));
-            dispatched.and(written.map_err(ReplayError::Io))
+            // The threads end after their sessions, once nothing opens any.
+            Dispatcher::new(shared, self.speed, results, lines, open).run()
         })
     }
 }

@@ -4,6 +4,7 @@ use crate::lateness::{self, Lateness};
 use crate::order::{Order, Unit};
 use crate::progress::Progress;
 use crate::report::{Execution, Report};
+use crate::usage::SessionUsage;
 use dbdyno_engine::{Engine, Failure, Session as _};
 use dbdyno_probes::Clock;
 use dbdyno_protocol::plan::document::FailureKind;
@@ -24,6 +25,8 @@ pub struct Shared {
     pub progress: Progress,
     /// The order of units, for a replay without times.
     pub order: Option<Order>,
+    /// What the sessions of an embedded database use.
+    pub usage: SessionUsage,
 }
 
 /// A statement, as it is given to its session.
@@ -113,6 +116,10 @@ impl<'a, E: Engine> Replayed<'a, E> {
                 break;
             }
         }
+        if !E::REMOTE {
+            let counters = self.session.as_mut().map(|session| session.counters());
+            self.shared.usage.add(self.engine, &counters.unwrap_or_default());
+        }
         if let Some(session) = self.session {
             // Its statements have ended, so a failure doesn't matter.
             let _ = session.close().await;
@@ -150,6 +157,7 @@ impl<'a, E: Engine> Replayed<'a, E> {
         }
         let execution = Execution {
             number: statement.number,
+            begun_ns: begun,
             duration_ns: self.free - begun,
             result: result.map_err(|failure| (code(&failure), failure.message.clone())),
             late: if self.shared.order.is_some() {

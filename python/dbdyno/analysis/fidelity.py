@@ -6,9 +6,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from dbdyno.analysis.measured.metrics import done
+from dbdyno.analysis.measured.statements import plan_nodes
+from dbdyno.analysis.plan_changes import PlanChange, plan_change
+from dbdyno.engines import engine_of
 from dbdyno.model.result.cell import Cell
 from dbdyno.model.result.reading import count, part, ratio
 from dbdyno.trace.fingerprint import Fingerprints
+from dbdyno.trace.header import ReplayFacts
 from dbdyno.trace.summary import StatementTotals, Summary
 
 # A begin, commit or rollback has the same name in traces and in runs of each engine.
@@ -72,6 +76,18 @@ def compare_with_trace(summary: Summary, cell: Cell, engine: str) -> list[Agreem
         time_shares = [side.seconds / time if time else None for side, time in zip(sides, times, strict=True)]
         made.append(Agreement(text, *sides, *count_shares, *time_shares))
     return sorted(made, key=lambda one: (-(one.recorded_time_share or 0.0), -one.recorded.count, one.statement))
+
+
+def plans_that_differ(replay: ReplayFacts, cell: Cell, engine: str) -> list[PlanChange]:
+    """Return the statements whose plan in a cell differs in kind from the plan in a replay."""
+    fingerprints, is_server = Fingerprints(engine), engine_of(engine).is_server
+    changes = []
+    for statement in cell.statements:
+        text = fingerprints.of(statement.sql).text
+        if text in replay.plans:
+            nodes = plan_nodes(cell.system, statement.sql, replay.plans[text])
+            changes.append(plan_change(text, nodes, statement.plan_nodes, is_server=is_server))
+    return [change for change in changes if change is not None]
 
 
 def largest_difference(agreements: Iterable[Agreement]) -> float | None:

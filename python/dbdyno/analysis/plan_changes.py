@@ -46,12 +46,24 @@ def plan_changes(a: Cell, b: Cell) -> list[PlanChange]:
     found = []
     for was, now in same_statements(a, b):
         before, after = was.plan_nodes, [_renamed(plan_node, names) for plan_node in now.plan_nodes]
-        plans = [kinds(each, is_server=is_server) for each in plans_of(a, was)]
-        new = kinds(after, is_server=is_server)
-        # A plan without such steps is unknown, or the engine found no rows for the values while planning.
-        if plans[0] and new and new not in plans:
-            found.append(PlanChange(title_of(b, now), *_words(before, after, is_server=is_server)))
+        others = plans_of(a, was)[1:]
+        change = plan_change(title_of(b, now), before, after, is_server=is_server)
+        if change is not None and kinds(after, is_server=is_server) not in [
+            kinds(each, is_server=is_server) for each in others
+        ]:
+            found.append(change)
     return found
+
+
+def plan_change(
+    statement: str, before: Sequence[PlanNode], after: Sequence[PlanNode], *, is_server: bool
+) -> PlanChange | None:
+    """Return how two plans of a statement differ in kind; None if they don't."""
+    old, new = (kinds(each, is_server=is_server) for each in (before, after))
+    # A plan without such steps is unknown, or the engine found no rows for the values while planning.
+    if not old or not new or old == new:
+        return None
+    return PlanChange(statement, *_words(before, after, is_server=is_server))
 
 
 def title_of(cell: Cell, statement: CellStatement) -> str:

@@ -20,7 +20,7 @@ from dbdyno.base.numbers import figure, percent, whole
 from dbdyno.base.text import shortened
 from dbdyno.engines import engine_of
 from dbdyno.engines.url import parse_url
-from dbdyno.report.export import check_writable, write_text
+from dbdyno.report.export import check_writable, is_output, write_text
 from dbdyno.trace.header import Header
 from dbdyno.trace.values import key_path
 
@@ -207,7 +207,7 @@ def print_trace(file: str, top: int, json_file: Path | None) -> None:
         check_writable(json_file, "--json")
     trace = open_trace(Path(file))
     summary = summarize(trace)
-    header, console = trace.header, Console()
+    header, console = trace.header, Console(stderr=is_output(json_file))
     console.print(Text.assemble((file, "bold"), f"   {header.source}, {_contents(header)}"), soft_wrap=True)
     kept = "values are kept" if header.values == "kept" else "no values, only keyed hashes"
     if header.ordered:

@@ -135,12 +135,15 @@ def replay(
     json: JsonOption = None,
     directory: DirOption = None,
     allow_writes: AllowWritesOption = False,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="FILE", help="Write the replay as a trace: to compare with")
+    ] = None,
 ) -> None:
     """Replay a trace with kept values: same sessions, order and times. Shows what differs, and whether it kept up."""
     from dbdyno.cli.replay import ReplayOutput, read_speed, replay_trace
     from dbdyno.run.replay import ReplayOptions
 
     options = ReplayOptions(read_speed(speed), directory, allow_writes)
-    code = replay_trace(file, system or [], options, ReplayOutput(top, json))
+    code = replay_trace(file, system or [], options, ReplayOutput(top, json, output))
     if code:
         raise typer.Exit(code)

@@ -13,14 +13,19 @@ from typing import Any
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from dbdyno.analysis.plan_changes import PlanChange, plan_change
 from dbdyno.analysis.replay import Comparison, Lag, StatementChange, compare_executions, lag_of
+from dbdyno.analysis.system_cost import cost_per_transaction
 from dbdyno.base.console import Console
 from dbdyno.base.errors import InputError
 from dbdyno.base.numbers import bracketed, duration, figure, milliseconds, percent, time_words, whole
 from dbdyno.cli.statement_table import statement_table
+from dbdyno.engines import engine_of
 from dbdyno.engines.url import parse_url
 from dbdyno.report.export import check_writable, is_output, write_text
 from dbdyno.run.replay import CAUSES, Replayed, ReplayOptions, Replays, replay
+from dbdyno.run.replay_plans import StatementPlan, example_statements, read_plans
+from dbdyno.run.replayed_trace import write_replayed
 from dbdyno.trace.recording import Recording, read_recording
 
 _INTERRUPTED = 130
@@ -39,19 +44,21 @@ _REASONS = {
 
 @dataclass(frozen=True)
 class ReplayOutput:
-    """What to show. ``top``: the number of statements; ``json_file``: for all statements."""
+    """What to show. ``top``: the number of statements; ``json_file``: for all; ``trace_file``: for a trace."""
 
     top: int
     json_file: Path | None
+    trace_file: str | None = None
 
 
 @dataclass(frozen=True)
 class _Compared:
-    """Two sides of a comparison, by name, and how their executions differ."""
+    """Two sides of a comparison, by name, and how their executions and plans differ."""
 
     base: str
     new: str
     comparison: Comparison
+    plans: Sequence[PlanChange] = ()
 
 
 def read_speed(text: str) -> float | None:
@@ -73,15 +80,23 @@ def replay_trace(file: str, systems: Sequence[str], options: ReplayOptions, outp
         raise InputError("--system", f"{len(systems)} systems are named", "name one system, or two to compare them")
     if output.json_file is not None:
         check_writable(output.json_file, "--json")
+    if output.trace_file is not None:
+        if len(systems) > 1:
+            raise InputError("--output", "two systems are replayed", "name one system to write its replay as a trace")
+        check_writable(output.trace_file, "--output")
     recording = read_recording(Path(file))
     with _progress(len(recording) * len(systems)) as advance:
         replays = replay(recording, [parse_url(each) for each in systems], options, advance)
     lags = [_lag(each) for each in replays.replayed] if options.speed is not None else []
-    compared = list(_comparisons(replays))
+    plans = _plans(replays, options) if len(systems) > 1 or output.trace_file is not None else []
+    compared = list(_comparisons(replays, plans))
     console = Console(stderr=is_output(output.json_file))
     _print(console, replays, options, lags, compared, output.top)
     if output.json_file is not None:
         write_text(output.json_file, json.dumps(_document(file, replays, options, lags, compared), indent=2) + "\n")
+    if output.trace_file is not None and plans:
+        lines = {text: plan.lines for text, plan in plans[0].items()}
+        write_replayed(replays, lines, Path(output.trace_file))
     return 0 if replays.is_complete else _INTERRUPTED
 
 
@@ -99,7 +114,24 @@ def _lag(replayed: Replayed) -> Lag:
     return lag_of(replayed.late_s[replayed.done], causes)
 
 
-def _comparisons(replays: Replays) -> Iterator[_Compared]:
+def _plans(replays: Replays, options: ReplayOptions) -> list[dict[str, StatementPlan]]:
+    """Return the plans of statements on each system; empty without replayed statements."""
+    if not all(each.done.any() for each in replays.replayed):
+        return []
+    examples = example_statements(replays.recording, replays.replayed[-1])
+    return [read_plans(examples, each.system, options) for each in replays.replayed]
+
+
+def _plan_changes(plans: Sequence[dict[str, StatementPlan]], engine: str) -> list[PlanChange]:
+    if len(plans) != _MOST_SYSTEMS:
+        return []
+    old, new = plans
+    is_server = engine_of(engine).is_server
+    changes = [plan_change(text, old[text].nodes, new[text].nodes, is_server=is_server) for text in old if text in new]
+    return [change for change in changes if change is not None]
+
+
+def _comparisons(replays: Replays, plans: Sequence[dict[str, StatementPlan]]) -> Iterator[_Compared]:
     """Compare each system with the recording, and the second system with the first one."""
     recording, segments = replays.recording, replays.segments
     names = _names(replays)
@@ -109,7 +141,7 @@ def _comparisons(replays: Replays) -> Iterator[_Compared]:
     if len(names) > 1:
         a, b = replays.replayed
         comparison = compare_executions(recording, segments, a.executions, b.executions, a.done & b.done)
-        yield _Compared(names[0], names[1], comparison)
+        yield _Compared(names[0], names[1], comparison, _plan_changes(plans, recording.header.engine))
 
 
 def _names(replays: Replays) -> list[str]:
@@ -141,6 +173,8 @@ def _print(
         console.print(_pace(name, each, options, lags[number] if lags else None), soft_wrap=True)
     if not replays.is_complete:
         console.print("! Interrupted: only a part of the recording was replayed.", soft_wrap=True)
+    for line in _costs(replays):
+        console.print(line, soft_wrap=True)
     for note in _notes(replays):
         console.print(f"! {note}", soft_wrap=True)
     # Two systems are compared with each other; --json has the comparisons with the recording.
@@ -165,6 +199,16 @@ def _pace(name: str, replayed: Replayed, options: ReplayOptions, lag: Lag | None
     late = f"up to {time_words(lag.max_s * 1e3)} late (99 %: {time_words(lag.p99_s * 1e3)})"
     factor = "" if options.speed == 1 else f" at {options.speed:g} times the speed"
     return f"{took}. It fell behind{factor}, {late}: {reason} ({shares})."
+
+
+def _costs(replays: Replays) -> Iterator[str]:
+    """Yield what a transaction costs each system. Two databases of a server share its costs, so these are left out."""
+    places = [(each.system.host, each.system.port) for each in replays.replayed]
+    is_shared = len(places) == _MOST_SYSTEMS and places[0][0] is not None and places[0] == places[1]
+    for name, each in zip(_names(replays), replays.replayed, strict=True):
+        words = [] if is_shared else cost_per_transaction(each.cpu_s, each.counters, replays.transactions(each)).words
+        if words:
+            yield f"{name}: {', '.join(words)} per transaction."
 
 
 def _notes(replays: Replays) -> Iterator[str]:
@@ -201,6 +245,8 @@ def _print_comparison(compared: _Compared, console: Console, top: int, messages:
     console.print(statement_table(texts, [_cells(change) for change in shown], console.width, ("p99 ms",)))
     if len(comparison.statements) > top:
         console.print(f"{whole(len(comparison.statements) - top)} more statements; `--top` shows more.")
+    for change in compared.plans:
+        console.print(f"Another plan: {change.words}", soft_wrap=True)
     for line in _error_lines(comparison, messages):
         console.print(line, soft_wrap=True)
 
@@ -248,6 +294,9 @@ def _document(
             "seconds": each.seconds,
             "statements": int(each.done.sum()),
             "blocked": each.blocked,
+            "transactions": replays.transactions(each),
+            "cpu_s": each.cpu_s,
+            "counters": each.counters,
             "lag": asdict(lags[number]) | {"kept_up": lags[number].kept_up} if lags else None,
         }
         for number, (name, each) in enumerate(zip(_names(replays), replays.replayed, strict=True))
@@ -268,6 +317,7 @@ def _document(
                 "differing": each.comparison.differing,
                 "speed": None if each.comparison.speed is None else each.comparison.speed.mean,
                 "speed_ci95": None if each.comparison.speed is None else each.comparison.speed.ends,
+                "plans": [asdict(change) for change in each.plans],
                 "statements": [_statement(change) for change in each.comparison.statements],
             }
             for each in compared

@@ -10,13 +10,14 @@ from pathlib import Path
 from rich.text import Text
 
 from dbdyno.analysis.document.run import read_run
-from dbdyno.analysis.fidelity import Agreement, Side, compare_with_trace, largest_difference
+from dbdyno.analysis.fidelity import Agreement, Side, compare_with_trace, largest_difference, plans_that_differ
+from dbdyno.analysis.system_cost import compared_costs, cost_of_cell, cost_per_transaction
 from dbdyno.base.console import Console
 from dbdyno.base.errors import InputError
 from dbdyno.base.numbers import figure, milliseconds, percent, whole
 from dbdyno.cli.statement_table import statement_table
 from dbdyno.model.result import Cell
-from dbdyno.report.export import check_writable, write_text
+from dbdyno.report.export import check_writable, is_output, write_text
 from dbdyno.store import open_store
 from dbdyno.trace.reading import Trace, open_trace
 from dbdyno.trace.summary import summarize
@@ -32,18 +33,34 @@ def print_comparison(file: str, run: str, store: str | None, top: int, json_file
     cell = _only_cell(document.cells, document.id)
     summary = summarize(trace)
     agreements = compare_with_trace(summary, cell, trace.header.engine)
-    console = Console()
+    console = Console(stderr=is_output(json_file))
     console.print(_rates(file, trace, document.id, cell), soft_wrap=True)
     difference = largest_difference(agreements)
     if difference is not None:
         console.print(f"Shares of time differ by at most {difference * 100:.3g} points.", soft_wrap=True)
+    replay = trace.header.replay
+    plans = [] if replay is None else plans_that_differ(replay, cell, trace.header.engine)
+    costs = None
+    if replay is not None:
+        costs = cost_per_transaction(replay.cpu_s, replay.counters, replay.transactions), cost_of_cell(cell)
+        if words := compared_costs(*costs):
+            console.print(f"Per transaction: {', '.join(words)}.", soft_wrap=True)
     texts, rows = [one.statement for one in agreements[:top]], [_cells(one) for one in agreements[:top]]
     console.print(statement_table(texts, rows, console.width, ("rows", "p99 ms", "mean ms")))
     if len(agreements) > top:
         console.print(f"{whole(len(agreements) - top)} more statements; `--top` shows more.")
+    for change in plans:
+        console.print(f"Another plan: {change.words}", soft_wrap=True)
     if json_file is not None:
         statements = [asdict(one) for one in agreements]
-        made = {"trace": file, "run": document.id, "largest_difference": difference, "statements": statements}
+        made = {
+            "trace": file,
+            "run": document.id,
+            "largest_difference": difference,
+            "costs": None if costs is None else [asdict(each) for each in costs],
+            "plans": [asdict(change) for change in plans],
+            "statements": statements,
+        }
         write_text(json_file, json.dumps(made, indent=2) + "\n")
 
 

@@ -26,7 +26,7 @@ from dbdyno.model.plan.system import SystemSpec
 from dbdyno.run.provisioners import Provisioners
 from dbdyno.runtime.line_worker import LineWorker
 from dbdyno.runtime.workspace.interruption import Interruption, KillOnStop
-from dbdyno.trace.recording import Executions, Recording
+from dbdyno.trace.recording import ENDS_UNIT, Executions, Recording
 
 CAUSES = ("system", "machine", "tool")
 """What makes statements begin late."""
@@ -58,10 +58,14 @@ class Replayed:
     executions: Executions
     late_s: NDArray[np.float32]
     done: NDArray[np.bool_]
+    start_us: NDArray[np.int64]
     causes_s: NDArray[np.float64] = field(default_factory=lambda: np.zeros(len(CAUSES)))
     seconds: float = 0.0
     blocked: int = 0
     messages: dict[str, str] = field(default_factory=dict)
+    begin_us: int = field(default_factory=lambda: time.time_ns() // 1000)
+    cpu_s: float | None = None
+    counters: dict[str, float] = field(default_factory=dict)
 
 
 class _Replayer:
@@ -76,7 +80,9 @@ class _Replayer:
         executions = Executions(
             np.full(count, np.nan, dtype=np.float32), np.full(count, -1, dtype=np.int32), np.zeros(count, np.int16)
         )
-        self.replayed = Replayed(system, executions, np.zeros(count, np.float32), np.zeros(count, np.bool_))
+        self.replayed = Replayed(
+            system, executions, np.zeros(count, np.float32), np.zeros(count, np.bool_), np.zeros(count, np.int64)
+        )
 
     def replay(self, segment: tuple[int, int], interrupted: Interruption, progress: Callable[[int], None]) -> None:
         """Replay the next segment. Raises SystemFailed, RunInterrupted, InputError."""
@@ -121,7 +127,9 @@ class _Replayer:
                 case ["ended", blocked]:
                     replayed.blocked += blocked
                     break
-                case [number, duration_ns, rows, code, message, late_ns]:
+                case ["used", cpu_s, counters]:
+                    replayed.cpu_s, replayed.counters = cpu_s, counters
+                case [number, begun_ns, duration_ns, rows, code, message, late_ns]:
                     executions.seconds[number] = duration_ns / 1e9
                     executions.rows[number] = -1 if rows is None else min(rows, 2**31 - 1)
                     if code is not None:
@@ -130,6 +138,7 @@ class _Replayer:
                     replayed.late_s[number] = sum(late_ns) / 1e9
                     replayed.causes_s += np.array(late_ns) / 1e9
                     replayed.done[number] = True
+                    replayed.start_us[number] = begun_ns // 1000
                     ended += 1
         progress(ended)
 
@@ -161,6 +170,10 @@ class Replays:
     segments: Sequence[tuple[int, int]]
     replayed: Sequence[Replayed]
     is_complete: bool
+
+    def transactions(self, replayed: Replayed) -> int:
+        """Return the transactions that a system ended, with statements outside of transactions."""
+        return int(((self.recording.flags & ENDS_UNIT != 0) & replayed.done).sum())
 
 
 def replay(

@@ -22,13 +22,30 @@ _END = re.compile(r"(?:commit|end|rollback|abort)(?! to\b| prepared\b)\b", re.IG
 
 
 @dataclass
+class ReplayFacts:
+    """What a replay knows beyond a recording.
+
+    ``system``: its name; ``transactions``: their number, with statements outside of transactions; ``cpu_s``: CPU
+    seconds of the database, null if unknown; ``counters``: the engine's counts by name; ``plans``: of each statement,
+    one step per line.
+    """
+
+    system: str
+    transactions: int
+    cpu_s: float | None
+    counters: dict[str, float]
+    plans: dict[str, list[str]]
+
+
+@dataclass
 class Header:
     """A trace as a whole.
 
     ``engine``: whose SQL it contains; ``source``: what it was recorded from; ``values``: ``hashed`` or ``kept``;
     ``ordered``: whether the statements have times and an order, or are totals; ``statements``, ``sessions``,
     ``dropped``: numbers of executions; ``begin_us``, ``end_us``: microseconds since 1970, null if unknown;
-    ``resolution_us``: the resolution of times.
+    ``resolution_us``: the resolution of times; ``bound``, ``inline``: statements with values that were sent with bound
+    parameters, and as a part of the text, 0 if unknown; ``replay``: only of a replay.
     """
 
     engine: str
@@ -42,6 +59,9 @@ class Header:
     end_us: int | None = None
     version: int = VERSION
     resolution_us: int = 1
+    bound: int = 0
+    inline: int = 0
+    replay: ReplayFacts | None = None
 
     @property
     def seconds(self) -> float | None:
@@ -57,9 +77,17 @@ class Header:
             return "at an unknown time"
         return datetime.fromtimestamp(self.begin_us / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
+    @property
+    def sends_text(self) -> bool:
+        """Whether most statements with values were sent as text, and not prepared."""
+        return self.inline > self.bound
+
     def json(self) -> str:
         """Return the header as JSON."""
-        return json.dumps(asdict(self))
+        made = asdict(self)
+        if self.replay is None:
+            del made["replay"]
+        return json.dumps(made)
 
 
 def read_header(text: str | bytes, place: str) -> Header:
@@ -68,7 +96,8 @@ def read_header(text: str | bytes, place: str) -> Header:
         found: Any = json.loads(text)
         version = int(found["version"])
         if version == VERSION:
-            return Header(**found)
+            replay = found.pop("replay", None)
+            return Header(**found, replay=None if replay is None else ReplayFacts(**replay))
     except (ValueError, TypeError, LookupError):
         raise InputError(place, "its header can't be read", "record it again") from None
     problem = f"the trace has version {version}; this dbdyno reads version {VERSION}"

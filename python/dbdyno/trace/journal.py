@@ -36,6 +36,8 @@ def read_journal(path: Path) -> tuple[Header, Texts, Iterator[Batch]]:
             problem = "its processes recorded different engines, or some kept values"
             raise InputError(str(path), problem, "record each to a file of its own")
         header.dropped += own.dropped
+        header.bound += own.bound
+        header.inline += own.inline
         for each in member[1:]:
             if each[0] == "text":
                 continue

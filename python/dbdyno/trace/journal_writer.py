@@ -36,6 +36,7 @@ class JournalWriter:
         """Append a member. Raises OSError, also if only a part of it was written."""
         lines: list[Any] = []
         numbers: dict[str, int] = {}
+        self._header.bound = self._header.inline = 0
         for each in batch:
             made = UNREADABLE if each.text is None else self._fingerprints.of(each.text)
             text = self._failures.text(made.text, each.error)
@@ -43,6 +44,10 @@ class JournalWriter:
                 numbers[text] = len(numbers)
                 lines.append(["text", numbers[text], text])
             values = bound_values(made, self._values, each.parameters)
+            if each.parameters:
+                self._header.bound += 1
+            elif values:
+                self._header.inline += 1
             times = each.start_ns // 1000, each.duration_ns
             line = [each.session, numbers[text], *times, each.rows, each.error, each.size, values]
             if self._sent is not None:

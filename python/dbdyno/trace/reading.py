@@ -18,13 +18,13 @@ class Trace:
 
     path: Path
     header: Header
-    _texts: Texts
+    statements: Texts
     batches: Iterator[Batch]
 
     @property
     def texts(self) -> Sequence[str]:
         """The distinct statements that were read so far, by number."""
-        return self._texts.texts
+        return self.statements.texts
 
 
 def open_trace(path: Path) -> Trace:

@@ -94,7 +94,7 @@ def build_cell(
     latency, histograms, troubles = _latencies(done if latencies else [])
     operations, unreadable = cell_operations(within if diagnosed else [])
     stages, unreadable_stages = _stages(read, within if latencies else [])
-    system = _system(planned, results)
+    system = system_of(planned, results)
     for round_, trial in zip(done, read, strict=True):
         round_.plans = other_plans(trial, system)
     time = _time(done, within)
@@ -217,7 +217,8 @@ def _latencies(done: Sequence[Round]) -> tuple[dict[str, Latency], dict[str, str
     return latency, histograms, troubles
 
 
-def _system(planned: JsonObject, results: Sequence[TrialResult | ProgramResult]) -> System:
+def system_of(planned: JsonObject, results: Sequence[TrialResult | ProgramResult]) -> System:
+    """Return a system as it reports itself. ``planned``: with its URL as ``system``."""
     engine = results[0].engine if results else None
     facts = engine if isinstance(engine, Facts) else None
     named = planned.get("system")
