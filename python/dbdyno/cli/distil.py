@@ -52,7 +52,8 @@ def distil_trace(file: str, output: str, systems: Sequence[str], options: Distil
     console = Console()
     console.print(f"{output}: {number}, {percent(workload.covered)} of the recorded {workload.of}", soft_wrap=True)
     shown = parse_url(systems[0]).name if systems else "URL"
-    console.print(f"dbdyno run {output} --mix --clients {workload.clients} --system {shown}", soft_wrap=True)
+    prepare = " --set prepare=never" if workload.sends_text else ""
+    console.print(f"dbdyno run {output} --mix --clients {workload.clients}{prepare} --system {shown}", soft_wrap=True)
 
 
 def distilled(file: str, url: str | None, options: DistilOptions) -> Workload:

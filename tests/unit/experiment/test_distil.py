@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -180,6 +181,36 @@ def test_kept_values_are_written(tmp_path: Path) -> None:
     text = distilled(path, Chooser(None, None)).text
     assert "'0@example.com'" in text
     assert "-- :total = 1000..1290" in text
+
+
+def test_values_that_are_equally_frequent_are_a_range_or_a_list() -> None:
+    def chosen(counts: dict[str, int]) -> str:
+        return Chooser(None, None).choose(Use(), Counts(Counter(counts))).words
+
+    assert chosen({"4": 101, "5": 95, "3": 110, "2": 99}) == "2..5"
+    assert chosen({"7": 100, "5": 95, "3": 110}) == "3, 5, 7"
+    assert chosen({"1": 300, "2": 100}) == ", ".join(["1"] * 30 + ["2"] * 10)
+
+
+def test_a_parameter_that_equals_two_earlier_ones_by_chance_is_recognized(tmp_path: Path) -> None:
+    path = tmp_path / "bank.trace"
+    values = Values(None)
+    with TraceWriter(path, Header("sqlite", "test", values.kept, inline=9, bound=1)) as writer:
+        for number in range(100):
+            teller, branch = number % 10, number % 5
+            for text, *parameters in (
+                ("begin",),
+                ("update tellers set n = n + 1 where id = ?", teller),
+                ("update branches set n = n + 1 where id = ?", branch),
+                ("insert into history (teller, branch) values (?, ?)", teller, branch),
+                ("commit",),
+            ):
+                execution = Execution(number * 1000, 1000, 1, None, None, [values.of(each) for each in parameters])
+                writer.add(1, text, execution)
+    made = distilled(path, Chooser(None, None))
+    assert "values (:id, :id_2);" in made.text
+    # Its values were a part of the text.
+    assert made.sends_text and " --set prepare=never " in made.text
 
 
 def test_columns_without_equal_values_get_new_ones() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +22,10 @@ _INT_32 = 2**31 - 1
 _NEW_KEYS = 1_000_000_000
 _MADE_UP_STRINGS = 100
 _LONGEST_STRING = 200
+# Fewer values are clearer as a list.
+_FEWEST_OF_RANGE = 2
+_DEVIATIONS = 3
+_INTEGER = re.compile(r"-?\d{1,18}")
 _WORDS = ("null", "true", "false")
 _FREQUENT = 200
 # Keys that an application has created since the database was copied, and integers to hash.
@@ -190,13 +196,24 @@ def _reason(skew: Skew | None, uses: Sequence[int]) -> str:
 
 
 def _weighted(kept: Counter[str]) -> str:
-    """Return a list in which each value is as often as its share."""
+    """Return a list in which each value is as often as its share; a range if all its integers are about as often."""
     total = kept.total()
+    if _equally_often(kept):
+        numbers = sorted(int(text) for text in kept if _INTEGER.fullmatch(text))
+        if len(numbers) == len(kept) > _FEWEST_OF_RANGE and numbers[-1] - numbers[0] < len(numbers):
+            return f"{numbers[0]}..{numbers[-1]}"
+        return ", ".join(sorted(kept, key=lambda text: (len(text), text)))
     length = min(_LIST_LENGTH, total) if len(kept) > 1 else 1
     listed: list[str] = []
     for text, number in kept.most_common():
         listed += [text] * max(round(length * number / total), 1)
     return ", ".join(listed)
+
+
+def _equally_often(kept: Counter[str]) -> bool:
+    """Whether chance alone explains how much the numbers of uses differ."""
+    mean = kept.total() / len(kept)
+    return mean >= 1 and all(abs(number - mean) <= _DEVIATIONS * math.sqrt(mean) for number in kept.values())
 
 
 def _from_kept(kept: Counter[str], uses: Sequence[int]) -> Chosen:

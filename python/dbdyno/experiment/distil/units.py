@@ -28,6 +28,8 @@ _RUNNABLE = frozenset(
      "values", "with")
 )  # fmt: skip
 _ROLLBACKS = ("rollback", "abort")
+# Earlier values that a value may equal, of each value: few numbers are often equal by chance.
+_MOST_EQUAL = 16
 # Parts of a recording in which transactions are counted.
 PARTS = 1000
 # A session that pauses longer is idle.
@@ -73,7 +75,7 @@ class Slot:
     executions: int = 0
     duration_ns: int = 0
     most_rows: int = 0
-    # For each value of the transaction, how often it equaled the earlier value of this number.
+    # For each value of the statement, how often it equaled the transaction's earlier value of this number.
     equals: list[Counter[int]] = field(default_factory=list)
 
 
@@ -285,7 +287,7 @@ class _Recognizer:
 def _record(unit: Unit, inner: Sequence[_Executed], repeats: Sequence[int]) -> None:
     """Add the values and pauses of one execution of a transaction."""
     at = 0
-    seen: dict[str, int] = {}
+    seen: dict[str, tuple[int, ...]] = {}
     number = 0
     before: int | None = None
     for item, repeated in zip(unit.items, repeats, strict=True):
@@ -309,10 +311,11 @@ def _record(unit: Unit, inner: Sequence[_Executed], repeats: Sequence[int]) -> N
                     number += len(each.values)
                 for place, value in enumerate(each.values):
                     slot.values[place].add(value, each.count)
-                    own = firsts[index] + place
-                    # In later repetitions, a value may be new, and then equals no earlier one.
-                    equal = seen.setdefault(value, own) if iteration == 0 else seen.get(value, own)
-                    slot.equals[place][equal] += 1
+                    earlier = seen.get(value, ())
+                    for equal in earlier:
+                        slot.equals[place][equal] += 1
+                    if iteration == 0 and len(earlier) < _MOST_EQUAL:
+                        seen[value] = (*earlier, firsts[index] + place)
 
 
 def _sample(unit: Unit, inner: Sequence[_Executed], repeats: Sequence[int]) -> list[tuple[str | None, ...]]:

@@ -49,7 +49,8 @@ class Workload:
     """A .sql file for an engine.
 
     ``clients``: sessions that were busy on average, rounded up; ``covered``: its share ``of`` the recorded time, or of
-    the statements; ``names``: the numbers of the trace's statements by their names in the file.
+    the statements; ``sends_text``: the application doesn't prepare statements; ``names``: the numbers of the trace's
+    statements by their names in the file.
     """
 
     text: str
@@ -58,6 +59,7 @@ class Workload:
     covered: float
     of: str
     transactions: int
+    sends_text: bool
     names: Mapping[str, int]
 
 
@@ -120,7 +122,9 @@ class WorkloadWriter:
         head = list(self._head(units, total, clients, covered, left_out))
         of = "time" if units.duration_ns else "statements"
         text = "\n".join([*head, *body]) + "\n"
-        return Workload(text, self.header.engine, clients, covered, of, len(chosen), names.statements)
+        return Workload(
+            text, self.header.engine, clients, covered, of, len(chosen), self.header.sends_text, names.statements
+        )
 
     def _parsed(self, statement: int) -> Parsed:
         return parse_uses(self.texts[statement], self.header.engine)
@@ -138,7 +142,8 @@ class WorkloadWriter:
         if header.seconds:
             rate, seconds = figure(total / header.seconds), figure(header.seconds)
             yield f"-- In {seconds} s, {_counted(clients, 'busy session')} did {rate} of its transactions per second."
-            yield f"-- To run it like that: dbdyno run FILE.sql --mix --clients {clients} --system URL"
+            prepare = " --set prepare=never" if self.header.sends_text else ""
+            yield f"-- To run it like that: dbdyno run FILE.sql --mix --clients {clients}{prepare} --system URL"
             if header.seconds >= _LEAST_RECORDING_S:
                 yield from _phase_words(phases(units.begun, header.seconds), total / max(sum(units.begun), 1))
         if not header.ordered:
@@ -343,9 +348,9 @@ def _equal_to(slot: Slot, place: int, counts: Counts) -> int | None:
     """Return the number of the earlier value that a value nearly always equals."""
     if place >= len(slot.equals) or len(counts.by_value) < _FEWEST_DIFFERENT or "unknown" in counts.by_value:
         return None
-    earlier, number = slot.equals[place].most_common(1)[0]
-    total = slot.equals[place].total()
-    return earlier if total >= _FEWEST_EQUAL and number >= _EQUAL_SHARE * total else None
+    earlier, number = max(slot.equals[place].items(), key=lambda item: (item[1], -item[0]), default=(0, 0))
+    is_known = slot.executions >= _FEWEST_EQUAL
+    return earlier if is_known and number >= _EQUAL_SHARE * slot.executions else None
 
 
 def _repeats(item: Item) -> int:
