@@ -12,11 +12,8 @@ from dbdyno.engines import engine_of
 from dbdyno.model.result.cell import Cell
 from dbdyno.model.result.reading import count, part, ratio
 from dbdyno.trace.fingerprint import Fingerprints
-from dbdyno.trace.header import ReplayFacts
+from dbdyno.trace.header import ReplayFacts, begins_transaction, ends_transaction
 from dbdyno.trace.summary import StatementTotals, Summary
-
-# A begin, commit or rollback has the same name in traces and in runs of each engine.
-_CONTROLS = {"begin": "begin", "start transaction": "begin", "end": "commit"}
 
 
 @dataclass
@@ -103,10 +100,17 @@ def largest_difference(agreements: Iterable[Agreement]) -> float | None:
 def _by_text(sides: Iterable[tuple[str, Side]]) -> dict[str, Side]:
     made: dict[str, Side] = {}
     for text, side in sides:
-        lower = text.lower()
-        control = _CONTROLS.get(lower, lower if lower in ("commit", "rollback") else text)
-        made.setdefault(control, Side()).add(side)
+        made.setdefault(_control(text) or text, Side()).add(side)
     return made
+
+
+def _control(text: str) -> str | None:
+    """Return the name of a begin, commit or rollback, which has other forms in runs; None for other statements."""
+    if begins_transaction(text):
+        return "begin"
+    if ends_transaction(text):
+        return "rollback" if text.lower().startswith(("rollback", "abort")) else "commit"
+    return None
 
 
 def _recorded(totals: StatementTotals) -> Side:

@@ -213,6 +213,18 @@ def test_a_parameter_that_equals_two_earlier_ones_by_chance_is_recognized(tmp_pa
     assert made.sends_text and " --set prepare=never " in made.text
 
 
+def test_a_transaction_begins_as_recorded(tmp_path: Path) -> None:
+    path = tmp_path / "locks.trace"
+    with TraceWriter(path, Header("sqlite", "test")) as writer:
+        for number, begin in enumerate(("begin immediate", "BEGIN", "begin deferred transaction", "begin immediate")):
+            for text in (begin, f"update t set n = {number % 3}", "commit"):
+                writer.add(1, text, Execution(number * 1000, 1000))
+    text = distilled(path, Chooser(None, None)).text
+    assert text.count("begin immediate;") == text.count("commit;") == 1
+    assert "-- Recorded 2 times" in text
+    assert "BEGIN" not in text and "deferred" not in text
+
+
 def test_columns_without_equal_values_get_new_ones() -> None:
     unique = ColumnFacts(7, None, None, ["a", "b"], unique=True)
     chooser = Chooser(lambda _table, _column: unique, None, "mysql")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -28,6 +29,7 @@ _RUNNABLE = frozenset(
      "values", "with")
 )  # fmt: skip
 _ROLLBACKS = ("rollback", "abort")
+_PLAIN_BEGIN = re.compile(r"begin(?: deferred)?(?: transaction| work)?|start transaction", re.IGNORECASE)
 # Earlier values that a value may equal, of each value: few numbers are often equal by chance.
 _MOST_EQUAL = 16
 # Parts of a recording in which transactions are counted.
@@ -96,15 +98,17 @@ class Item:
 class Unit:
     """A transaction of the application, or a statement outside of transactions.
 
-    ``is_transaction``: it begins and ends; ``rolled_back``: the application ends it with a rollback. ``after_us``: the
-    pauses of the client after it, ``pauses`` of them; ``after_squares``: the sum of their squares. ``again``: how often
-    it directly followed itself in a session. ``samples``: the values of its first executions, a tuple per statement;
+    ``is_transaction``: it begins and ends; ``rolled_back``: the application ends it with a rollback. ``begin``: how it
+    begins, such as ``begin immediate``; empty for a begin without options. ``after_us``: the pauses of the client after
+    it, ``pauses`` of them; ``after_squares``: the sum of their squares. ``again``: how often it directly followed
+    itself in a session. ``samples``: the values of its first executions, a tuple per statement;
     ``None`` for a value that differs between the repetitions of a loop.
     """
 
     items: list[Item]
     is_transaction: bool
     rolled_back: bool = False
+    begin: str = ""
     count: int = 0
     duration_ns: int = 0
     after_us: float = 0.0
@@ -219,7 +223,10 @@ class _Recognizer:
     def _finish(self, session: _Session, executed: list[_Executed], *, is_transaction: bool) -> None:
         begin, end = executed[0].start, executed[-1].end
         controls = self._controls
-        rolled_back = is_transaction and self._trace.texts[executed[-1].statement].lower().startswith(_ROLLBACKS)
+        texts = self._trace.texts
+        rolled_back = is_transaction and texts[executed[-1].statement].lower().startswith(_ROLLBACKS)
+        first = texts[executed[0].statement]
+        special = first if is_transaction and begins_transaction(first) and not _PLAIN_BEGIN.fullmatch(first) else ""
         inner: list[_Executed] = []
         has_failed, duration = False, 0
         for each in executed:
@@ -235,7 +242,7 @@ class _Recognizer:
         if has_failed or len(inner) > _LONGEST:
             self._result.failed += 1
         elif inner:
-            unit = self._unit(inner, duration, is_transaction=is_transaction, rolled_back=rolled_back)
+            unit = self._unit(inner, duration, (is_transaction, rolled_back, special))
         if session.last is not None and pause is not None:
             session.last.after_us += pause
             session.last.after_squares += pause * pause
@@ -255,17 +262,18 @@ class _Recognizer:
         pause = begin - session.last_end
         return pause if pause <= _IDLE_US else None
 
-    def _unit(self, inner: list[_Executed], duration: int, *, is_transaction: bool, rolled_back: bool) -> Unit | None:
+    def _unit(self, inner: list[_Executed], duration: int, kind: tuple[bool, bool, str]) -> Unit | None:
+        is_transaction = kind[0]
         groups = self._loops(tuple([each.statement for each in inner]))
         shape = tuple([(body, repeats > 1) for body, repeats in groups])
-        key = (is_transaction, rolled_back, shape)
+        key = (kind, shape)
         unit = self._units.get(key)
         if unit is None:
             if len(self._units) >= _MOST_UNITS:
                 self._result.left_out["(rare transactions)"] += 1
                 return None
             items = [Item([Slot(statement) for statement in body]) for body, _ in shape]
-            unit = self._units[key] = Unit(items, is_transaction, rolled_back)
+            unit = self._units[key] = Unit(items, *kind)
         unit.count += 1 if is_transaction else inner[0].count
         unit.duration_ns += duration
         repeated = [repeats for _, repeats in groups]

@@ -169,8 +169,8 @@ class WorkloadWriter:
             yield f"-- transaction: {transaction}"
         if self.think:
             yield from self._pause_of(unit)
-        if unit.rolled_back:
-            yield "begin;"
+        if unit.rolled_back or unit.begin:
+            yield f"{unit.begin or 'begin'};"
         parameters = _Parameters(unit, parsed, self.chooser, engine_of(self.header.engine).last_key is not None)
         is_first = True
         for item in unit.items:
@@ -190,8 +190,8 @@ class WorkloadWriter:
                         yield f"-- name: {names.unique(f'key of {parsed[slot.statement].table}')}"
                         yield f"-- into: {generated}"
                         yield f"{engine_of(self.header.engine).last_key};"
-        if unit.rolled_back:
-            yield "rollback;"
+        if unit.rolled_back or unit.begin:
+            yield "rollback;" if unit.rolled_back else "commit;"
         if unit.is_transaction:
             yield "-- end"
         yield ""
