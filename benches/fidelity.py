@@ -1,0 +1,280 @@
+"""How well a distilled workload agrees with the application that it was recorded from.
+
+Each application runs on a fresh database and is recorded. Its statements are replayed on a copy of the database, and
+its distilled workload runs on another copy, with the recorded number of clients and their pauses. Prints the ratio of
+the rates, and of the times, costs and shares that `dbdyno trace compare` shows. It installs the packages of
+benches/applications/requirements.txt into a virtual environment, and needs PostgreSQL, MariaDB, pgbench and sysbench.
+"""
+
+import argparse
+import json
+import re
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import venv
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
+
+from figures import DBDYNO, NotMeasuredError
+from proxy import free_port
+
+from dbdyno.engines.server.installations import find_installations
+from dbdyno.engines.server.server import start_server
+from directories import server_directory
+from fresh_data import fresh_data
+
+APPLICATIONS = Path(__file__).parent / "applications"
+# Statements with a smaller share of the time are few, or too short to compare.
+LARGE = 0.05
+SECONDS = 15
+
+
+@dataclass(frozen=True)
+class Application:
+    """An application. ``prepare``, ``run``: commands, in which `{port}`, `{database}` and `{python}` are replaced."""
+
+    name: str
+    engine: str
+    prepare: Sequence[str]
+    run: Sequence[str]
+
+
+def script(name: str, engine: str, place: str) -> Application:
+    """An application of this directory. ``place``: how it finds the database."""
+    command = ["{python}", str(APPLICATIONS / f"{name}.py")]
+    return Application(f"{name} {engine}", engine, [*command, "prepare", place], [*command, "run", place])
+
+
+def sysbench(engine: str, *options: str) -> Application:
+    command = ["sysbench", "oltp_read_write", "--tables=2", "--table-size=50000", "--rand-type=pareto", *options]
+    run = [*command, "--threads=4", f"--time={SECONDS}", "run"]
+    return Application(f"sysbench {engine}", engine, [*command, "prepare"], run)
+
+
+PGBENCH = ["pgbench", "-h", "127.0.0.1", "-p", "{port}", "-U", "postgres", "{database}"]
+ALL = (
+    Application(
+        "pgbench postgresql",
+        "postgresql",
+        [*PGBENCH, "-i", "-q", "-s", "10"],
+        [*PGBENCH, "-n", "-c", "4", f"-T{SECONDS}"],
+    ),
+    sysbench(
+        "postgresql", "--db-driver=pgsql", "--pgsql-host=127.0.0.1", "--pgsql-port={port}", "--pgsql-user=postgres",
+        "--pgsql-db={database}",
+    ),
+    sysbench(
+        "mysql", "--db-driver=mysql", "--mysql-host=127.0.0.1", "--mysql-port={port}", "--mysql-user=bench",
+        "--mysql-db={database}",
+    ),
+    script("django_admin", "postgresql", "127.0.0.1:{port}:{database}"),
+    script("django_admin", "sqlite", "{database}"),
+    script("flask_shop", "postgresql", "postgresql+psycopg://postgres@127.0.0.1:{port}/{database}"),
+    script("flask_shop", "sqlite", "sqlite:///{database}"),
+    script("procrastinate_queue", "postgresql", "host=127.0.0.1 port={port} dbname={database} user=postgres"),
+    script("huey_queue", "sqlite", "{database}"),
+)  # fmt: skip
+
+
+class Place:
+    """Where an application's databases are: a server, or a directory of files."""
+
+    def __init__(self, work: Path, engine: str, port: int) -> None:
+        self.work = work
+        self.engine = engine
+        self.port = port
+
+    def sql(self, text: str, database: str = "") -> None:
+        if self.engine == "postgresql":
+            options = ["-h", "127.0.0.1", "-p", str(self.port), "-U", "postgres", "-qc", text, database or "postgres"]
+            subprocess.run(["psql", *options], check=True, capture_output=True)
+        else:
+            options = ["--no-defaults", "-h127.0.0.1", f"-P{self.port}", "-ubench", "-e", text]
+            subprocess.run(["mariadb", *options, *([database] if database else [])], check=True, capture_output=True)
+
+    def create(self, database: str) -> str:
+        """Create a database, and return what the application calls it."""
+        if self.engine == "sqlite":
+            return str(self.work / f"{database}.db")
+        self.sql(f"create database {database}")
+        return database
+
+    def copy(self, source: str, database: str) -> None:
+        """Copy a database of which no session is open."""
+        if self.engine == "sqlite":
+            with_log = self.work / f"{source}.db-wal"
+            if with_log.exists():
+                raise NotMeasuredError("the application left a write-ahead log")
+            shutil.copyfile(self.work / f"{source}.db", self.work / f"{database}.db")
+        elif self.engine == "postgresql":
+            self.sql(f"create database {database} template {source}")
+        else:
+            self.sql(f"create database {database}")
+            dump = ["mariadb-dump", "--no-defaults", "-h127.0.0.1", f"-P{self.port}", "-ubench", source]
+            content = subprocess.run(dump, check=True, capture_output=True).stdout
+            load = ["mariadb", "--no-defaults", "-h127.0.0.1", f"-P{self.port}", "-ubench", database]
+            subprocess.run(load, input=content, check=True, capture_output=True)
+
+    def settle(self, database: str) -> None:
+        """Begin each measurement in the same state: statistics are gathered, and a checkpoint has ended."""
+        if self.engine == "postgresql":
+            self.sql("vacuum analyze", database)
+            self.sql("checkpoint")
+
+    def url(self, database: str) -> str:
+        if self.engine == "sqlite":
+            return f"sqlite:{self.work / database}.db"
+        user = "postgres" if self.engine == "postgresql" else "bench"
+        return f"{self.engine}://{user}@127.0.0.1:{self.port}/{database}"
+
+
+@contextmanager
+def server(engine: str) -> Iterator[Place]:
+    """Start a server, or make a directory for files."""
+    with ExitStack() as stack:
+        if engine == "sqlite":
+            yield Place(Path(stack.enter_context(tempfile.TemporaryDirectory(dir="/var/tmp"))), engine, 0)
+            return
+        found = find_installations(engine)
+        if not found:
+            raise NotMeasuredError(f"no {engine} server is installed")
+        work = stack.enter_context(server_directory("dbdyno-fidelity-"))
+        fresh_data(found[0], work / "data")
+        port = free_port()
+        settings = {"innodb_buffer_pool_size": "512M"} if engine == "mysql" else {"shared_buffers": "256MB"}
+        if engine == "postgresql":
+            (work / "data" / "pg_hba.conf").write_text("local all all trust\nhost all all 127.0.0.1/32 trust\n")
+        started = stack.enter_context(start_server(found[0], work / "data", work, settings, tcp_port=port))
+        if engine == "mysql":
+            client = ["mariadb", "--no-defaults", "-S", str(started.socket), "-u", started.user, "-e"]
+            subprocess.run(
+                [*client, "create user bench@'127.0.0.1'; grant all on *.* to bench@'127.0.0.1'"], check=True
+            )
+        yield Place(work, engine, port)
+
+
+def filled(command: Sequence[str], database: str, port: int, python: Path) -> list[str]:
+    return [each.format(port=port, database=database, python=python) for each in command]
+
+
+def record(application: Application, place: Place, database: str, trace: Path, python: Path) -> None:
+    """Run an application and record its statements with their values."""
+    capture: list[str | Path] = [DBDYNO, "capture", "--values", "keep", "-o", trace]
+    if place.engine == "sqlite":
+        command = filled(application.run, database, 0, python)
+        subprocess.run([*capture, "--", *command], check=True, capture_output=True)
+        return
+    port = free_port()
+    address = [f"--listen=127.0.0.1:{port}", f"--to={place.engine}://127.0.0.1:{place.port}/?{tls(place.engine)}"]
+    process = subprocess.Popen([*capture, *address], stdout=subprocess.PIPE, encoding="utf-8")
+    try:
+        assert process.stdout is not None and process.stdout.readline().startswith("Listening")
+        command = filled(application.run, database, port, python)
+        subprocess.run(command, check=True, capture_output=True)
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait()
+
+
+def tls(engine: str) -> str:
+    return "sslmode=disable" if engine == "postgresql" else "ssl-mode=disabled"
+
+
+def dbdyno(*arguments: str | Path, work: Path) -> str:
+    done = subprocess.run([DBDYNO, *arguments], check=False, cwd=work, capture_output=True, encoding="utf-8")
+    if done.returncode not in (0, 1):
+        raise NotMeasuredError(f"dbdyno {arguments[0]}: {done.stderr or done.stdout}")
+    return done.stdout
+
+
+def measure(application: Application, place: Place, python: Path, rounds: int) -> dict[str, Any]:
+    """Record an application, replay it, run its workload, and return the comparison."""
+    work = place.work
+    name = place.create("original")
+    prepare = filled(application.prepare, name, place.port, python)
+    subprocess.run(prepare, check=True, capture_output=True)
+    for copy in ("recorded", "replayed", "distilled"):
+        place.copy("original", copy)
+        place.settle(copy)
+    recorded = str(work / "recorded.db") if place.engine == "sqlite" else "recorded"
+    trace = work / "day.trace"
+    record(application, place, recorded, trace, python)
+    writes = ["--allow-writes"] if place.engine != "sqlite" else []
+    dbdyno("replay", trace, "--system", place.url("replayed"), *writes, "-o", "replayed.trace", work=work)
+    shown = dbdyno("distil", trace, "-o", "load.sql", "--system", place.url("distilled"), work=work)
+    found = re.search(r"--clients (\d+)( --set prepare=never)?", shown)
+    assert found is not None
+    options = ["--clients", found[1], *(found[2] or "").split(), "--set", f"seconds={SECONDS}", "--rounds", str(rounds)]
+    dbdyno("run", "load.sql", "--mix", "--system", place.url("distilled"), *writes, *options, work=work)
+    dbdyno("trace", "compare", "replayed.trace", "last", "--json", "agreement.json", work=work)
+    comparison: dict[str, Any] = json.loads((work / "agreement.json").read_text())
+    recorded_part = dbdyno("trace", "compare", trace, "last", "--json", "recorded.json", work=work)
+    comparison["rates"] = [
+        float(each.replace(",", "")) for each in re.findall(r"([\d.,]+) statements/s", recorded_part)
+    ]
+    return comparison
+
+
+def figures(comparison: dict[str, Any]) -> Iterator[str]:
+    """Yield what agrees how well: distilled / original."""
+    recorded, run = comparison["rates"]
+    yield f"rate {run / recorded:.3f}"
+    yield f"shares of time differ by at most {100 * comparison['largest_difference']:.1f} points"
+    large = [one for one in comparison["statements"] if one["recorded_time_share"] >= LARGE and one["run"]["count"]]
+    for name in ("p50_ms", "p99_ms"):
+        ratios = [one["run"][name] / one["recorded"][name] for one in large if one["run"][name] is not None]
+        if ratios:
+            middle = statistics.median(ratios)
+            yield f"{name[:3]} {middle:.2f} ({min(ratios):.2f} to {max(ratios):.2f}, {len(ratios)} statements)"
+    was, now = comparison["costs"]
+    if was["cpu_ms"] and now["cpu_ms"]:
+        yield f"CPU {now['cpu_ms'] / was['cpu_ms']:.2f}"
+    for name in ("syncs", "reads", "read_bytes", "pages_read", "write_bytes", "log_bytes", "page_images"):
+        before, after = was["counters"].get(name), now["counters"].get(name)
+        if before is not None and after is not None:
+            yield f"{name} {after / before:.2f}" if before else f"{name} {before:.3g} → {after:.3g}"
+    if was["cache_hits"] is not None and now["cache_hits"] is not None:
+        yield f"cache hits {was['cache_hits']:.3f} → {now['cache_hits']:.3f}"
+    yield f"other plans: {len(comparison['plans'])}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default="", help="applications whose name contains this")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--keep", type=Path, help="copy the traces and workloads to this directory")
+    options = parser.parse_args()
+    environment = Path(tempfile.gettempdir()) / "dbdyno-fidelity-packages"
+    python = environment / "bin" / "python"
+    if not python.exists():
+        venv.create(environment, with_pip=True)
+        install: list[str | Path] = [python, "-m", "pip", "install", "-q", "-r", APPLICATIONS / "requirements.txt"]
+        subprocess.run(install, check=True)
+    for application in ALL:
+        if options.only not in application.name:
+            continue
+        with server(application.engine) as place:
+            try:
+                shown = "; ".join(figures(measure(application, place, python, options.rounds)))
+            except (NotMeasuredError, subprocess.CalledProcessError, OSError) as why:
+                shown = f"NOT MEASURED: {why} {getattr(why, 'stderr', b'') or ''}"
+            print(f"{application.name}: {shown}", flush=True)
+            if options.keep is not None:
+                kept = options.keep / application.name.replace(" ", "-")
+                kept.mkdir(parents=True, exist_ok=True)
+                for name in ("day.trace", "replayed.trace", "load.sql", "agreement.json"):
+                    if (place.work / name).exists():
+                        shutil.copyfile(place.work / name, kept / name)
+
+
+if __name__ == "__main__":
+    main()
