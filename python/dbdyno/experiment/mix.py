@@ -9,8 +9,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-import tomli_w
-
 from dbdyno.base.errors import InputError
 from dbdyno.base.text import shortened
 from dbdyno.experiment.control_statements import CONTROLS
@@ -20,6 +18,7 @@ from dbdyno.experiment.factors import MIX_FACTORS
 from dbdyno.experiment.parameter_values import Generator, read_pause
 from dbdyno.experiment.queries import Query, check_parameters, generator_of
 from dbdyno.experiment.substitute import escape
+from dbdyno.experiment.toml_text import COMMENT, write_toml
 from dbdyno.model.experiment.sql import ANY
 
 _SECONDS = 5
@@ -56,12 +55,14 @@ def mix_experiment(
         members = list(group)
         name = members[0].name if isinstance(block, int) else block.name
         steps = _Transaction(members, given, location, engine).steps()
-        transactions.append({"name": name, "weight": members[0].weight, "steps": steps})
+        about = members[0].comments if isinstance(block, int) else block.comments
+        transactions.append({COMMENT: about, "name": name, "weight": members[0].weight, "steps": steps})
     _check_transactions(transactions, location)
     factors: dict[str, Any] = {"clients": [1], "seconds": [_SECONDS], "prepare": ["once"]}
     if any(step.get("begin") == _BEGIN for transaction in transactions for step in transaction["steps"]):
         factors["begin"] = ["deferred"]
     data = {
+        COMMENT: statements[0].head,
         "name": "mix-" + re.sub(r"[^A-Za-z0-9._-]+", "-", Path(location).stem),
         "title": f"Workload of {Path(location).name}",
         "question": f"How many transactions of {Path(location).name} per second, and where does their time go?",
@@ -81,7 +82,7 @@ def mix_experiment(
         },
         "transactions": transactions,
     }
-    return make_experiment(parse(tomli_w.dumps(data), location, Path()))
+    return make_experiment(parse(write_toml(data), location, Path()))
 
 
 def _check_transactions(transactions: Sequence[Mapping[str, Any]], location: str) -> None:
@@ -118,7 +119,11 @@ class _Transaction:
                 if name not in self._results:
                     self._read(member, name)
             self._add_results(member)
-        sets = [{"set": name, "value": made} for name, made in self._generators.items() if self._uses[name] > 1]
+        sets = [
+            {COMMENT: self._about(name), "set": name, "value": made}
+            for name, made in self._generators.items()
+            if self._is_set(name)
+        ]
         if block is None or any(member.controls for member in members):
             made = [step for member in members for step in (*self._pauses(member.before), self._step(member))]
             self._check_ends()
@@ -133,6 +138,15 @@ class _Transaction:
                 {"commit": True, **control},
             ]
         return [*sets, *made, *self._pauses(members[-1].after)]
+
+    def _is_set(self, name: str) -> bool:
+        """Whether a step above the statements stores a parameter's value, because several places use it."""
+        return name in self._generators and self._uses[name] > 1
+
+    def _about(self, name: str) -> list[str]:
+        """Return the comments about a parameter: they begin with its name in backticks."""
+        comments = [each for member in self._members if member.block is not None for each in member.comments]
+        return [each for each in comments if each.startswith(f"`{name}`:")]
 
     def _read(self, query: Query, name: str) -> None:
         """Read the values of a parameter, which are the same for the whole transaction. Raises InputError."""
@@ -159,10 +173,16 @@ class _Transaction:
             return self._control(query)
         text = escape(query.sql)
         params = [
-            {"variable": name} if name in self._results or self._uses[name] > 1 else self._generators[name]
+            {"variable": name} if name in self._results or self._is_set(name) else self._generators[name]
             for name in query.parameters
         ]
-        step: Step = {"execute": text if self._engine == ANY else {self._engine: text}, "name": escape(query.name)}
+        elsewhere = [each for name in self._generators if self._is_set(name) for each in self._about(name)]
+        about = [each for each in query.comments if query.block is not None and each not in elsewhere]
+        step: Step = {
+            COMMENT: about,
+            "execute": text if self._engine == ANY else {self._engine: text},
+            "name": escape(query.name),
+        }
         if query.into:
             step["into"] = list(query.into)
         return {**step, "params": escape(params)} if params else step
@@ -205,5 +225,10 @@ class _Transaction:
 
     def _pauses(self, pauses: Sequence[Any]) -> list[Step]:
         return [
-            {"think": read_pause(pause.words, f"{self._location}, line {pause.line}"), "unit": "us"} for pause in pauses
+            {
+                COMMENT: pause.comments,
+                "think": read_pause(pause.words, f"{self._location}, line {pause.line}"),
+                "unit": "us",
+            }
+            for pause in pauses
         ]

@@ -8,8 +8,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import tomli_w
-
 from dbdyno.base.errors import InputError
 from dbdyno.engines.fixes import StatementFacts
 from dbdyno.engines.lookup import known_engine
@@ -21,6 +19,7 @@ from dbdyno.experiment.factors import QUERY_FACTOR
 from dbdyno.experiment.parameter_values import HINT, Generator, read_values
 from dbdyno.experiment.sql_file import Block, Pause, Statement, split_statements
 from dbdyno.experiment.substitute import escape
+from dbdyno.experiment.toml_text import write_toml
 from dbdyno.model.experiment.sql import ANY
 
 _OPERATOR_CHARACTERS = "+-*/<>=~!@#%^&|`?"
@@ -45,7 +44,7 @@ class Query:
 
     ``weight``: how often it is executed, in proportion to all weights. ``block``: the transaction that it is in.
     ``before``, ``after``: pauses of a client. ``controls``: it begins or ends a transaction. ``into``: parameters of
-    later statements of the transaction, which get the columns of its first row.
+    later statements of the transaction, which get the columns of its first row. ``comments``, ``head``: of the file.
     """
 
     name: str
@@ -59,6 +58,8 @@ class Query:
     after: tuple[Pause, ...] = ()
     controls: bool = False
     into: tuple[str, ...] = ()
+    comments: tuple[str, ...] = ()
+    head: tuple[str, ...] = ()
 
 
 def read_queries(text: str, location: str, engine: str) -> list[Query]:
@@ -131,6 +132,8 @@ def _query(statement: Statement, name: str, location: str, engine: str) -> Query
         statement.after,
         controls,
         statement.into,
+        statement.comments,
+        statement.head,
     )
 
 
@@ -258,7 +261,7 @@ def experiment_of_levels(
         "measure": {"label": "executions", "estimates": True},
         "transactions": [{"name": "statement", "steps": f"${{{QUERY_FACTOR}.steps}}"}],
     }
-    return make_experiment(parse(tomli_w.dumps(data), location, Path()))
+    return make_experiment(parse(write_toml(data), location, Path()))
 
 
 def statement_levels(queries: Sequence[Query], given: Mapping[str, str], location: str) -> dict[str, dict[str, Any]]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-import tomli_w
-
 from dbdyno.base.errors import InputError
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import Experiment, make_experiment
 from dbdyno.experiment.parameter_values import Column
 from dbdyno.experiment.substitute import escape
+from dbdyno.experiment.toml_text import write_toml
 from dbdyno.model.experiment.generators import read_column
 
 MAX_VALUES = 1000
@@ -38,7 +37,7 @@ def with_samples(experiment: Experiment, sample: Callable[[Column], Sequence[Any
         if read is None:
             raise InputError(experiment.location, f"`{name}` is not a column of a table", _HINT)
         drawn[name] = list(sample(Column(*read)))
-    table = tomli_w.dumps({"samples": escape(drawn)})
+    table = write_toml({"samples": escape(drawn)})
     text = f"{experiment.text.rstrip()}\n\n# Values that dbdyno has drawn from the columns before the run.\n{table}"
     return make_experiment(parse(text, experiment.location, experiment.folder))
 

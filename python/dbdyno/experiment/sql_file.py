@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from itertools import dropwhile
 from pathlib import Path
+from typing import Literal
 
 from dbdyno.base.errors import InputError, reason
 from dbdyno.engines.lookup import known_engine
@@ -41,6 +42,8 @@ _MYSQL_ENDS = ("\\G", "\\g")
 # sqlcmd's batch separator, optionally with a number of executions.
 _GO = re.compile(r"go(?:\s+\d+)?(?:\s*--.*)?", re.IGNORECASE)
 
+_Place = Literal["above", "behind", "head"]
+
 _WHITE_SPACE = " \t\r\n\f\v"
 
 # First characters of client commands, and the clients.
@@ -49,18 +52,20 @@ _CLIENTS = {"\\": "psql or mysql", ".": "the sqlite3 or duckdb shell"}
 
 @dataclass(frozen=True)
 class Pause:
-    """A pause of a client, ``-- think: TIME``. ``line``: the line of the comment."""
+    """A pause of a client, ``-- think: TIME``. ``line``: the line of the comment; ``comments``: those above it."""
 
     words: str
     line: int
+    comments: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Block:
-    """The statements of one transaction, ``-- transaction: NAME``. ``line``: the line of the comment."""
+    """The statements of one transaction, ``-- transaction: NAME``; ``line``, ``comments``: as in :class:`Pause`."""
 
     name: str
     line: int
+    comments: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -69,6 +74,7 @@ class Statement:
 
     ``block``: the transaction that it is in. ``weight``: its own, or its block's. ``before``, ``after``: pauses; only
     the last statement of a block has some after it. ``into``: parameters that get the columns of its first row.
+    ``comments``: other comments above it; ``head``: the first statement has those about the file.
     """
 
     text: str
@@ -80,6 +86,8 @@ class Statement:
     before: tuple[Pause, ...] = ()
     after: tuple[Pause, ...] = ()
     into: tuple[str, ...] = ()
+    comments: tuple[str, ...] = ()
+    head: tuple[str, ...] = ()
 
 
 def read_sql_file(path: str) -> str:
@@ -232,9 +240,8 @@ class _Splitter:
                 name = named[1]
             elif valued := _VALUES_DIRECTIVE.fullmatch(token.text.rstrip()):
                 self._values[valued[1]] = valued[2]
-        for token in self._directives(behind=False):
-            self._flow.read(token.text, _line(self._text, token.start))
         tokens = list(dropwhile(_is_before_statement, self._tokens))
+        self._read_comments(self._tokens[: len(self._tokens) - len(tokens)])
         first = next(iter(significant(tokens)), None)
         if first is None:
             return None
@@ -243,6 +250,19 @@ class _Splitter:
         text = "".join(each.text for each in tokens).rstrip(_WHITE_SPACE)
         self._refuse_backslash(tokens)
         return Statement(text, _line(self._text, first.start), name, dict(self._values))
+
+    def _read_comments(self, above: Sequence[Token]) -> None:
+        """Read the directives and other comments above a statement."""
+        directives = {each.start for each in self._directives(behind=False)}
+        head = [] if self._flow.has_read else _head(above)
+        is_behind = self._flow.has_read
+        for index, token in enumerate(self._tokens):
+            is_behind = is_behind and "\n" not in token.text
+            if token.start in directives:
+                self._flow.read(token.text, _line(self._text, token.start))
+            elif index < len(above) and token.kind is Kind.COMMENT and not _is_directive(token):
+                place: _Place = "behind" if is_behind else "head" if token in head else "above"
+                self._flow.note(token.text.lstrip("-#").strip(), place)
 
     def _refuse_backslash(self, tokens: Sequence[Token]) -> None:
         found = next((token for token in tokens if token.text == "\\"), None)
@@ -269,6 +289,25 @@ class _Flow:
         self._weight: tuple[float, int] | None = None
         self._pauses: list[Pause] = []
         self._into: tuple[tuple[str, ...], int] | None = None
+        self._comments: list[str] = []
+        self._head: list[str] = []
+
+    @property
+    def has_read(self) -> bool:
+        """Whether a statement has been read."""
+        return bool(self._statements)
+
+    def note(self, comment: str, place: _Place) -> None:
+        """Keep a comment that is not a directive: above what follows, behind a statement, or in the file's head."""
+        if place == "behind":
+            last = self._statements[-1]
+            self._statements[-1] = replace(last, comments=(*last.comments, comment))
+        else:
+            (self._head if place == "head" else self._comments).append(comment)
+
+    def _noted(self) -> tuple[str, ...]:
+        comments, self._comments = tuple(self._comments), []
+        return comments
 
     def read(self, comment: str, line: int) -> None:
         """Read a directive. Raises InputError."""
@@ -287,7 +326,7 @@ class _Flow:
                 self._refuse_weight()
                 self._weight = float(words), line
             case "think":
-                self._pauses.append(Pause(words, line))
+                self._pauses.append(Pause(words, line, self._noted()))
             case "into":
                 self._into = self._read_into(words, line), line
 
@@ -304,7 +343,9 @@ class _Flow:
         if self._block is not None:
             weight = self._block_weight
         into = self._into[0] if self._into is not None else ()
-        self._statements.append(replace(statement, block=self._block, weight=weight, before=pauses, into=into))
+        head = () if self._statements else tuple(self._head)
+        made = replace(statement, block=self._block, weight=weight, before=pauses, into=into)
+        self._statements.append(replace(made, comments=self._noted(), head=head))
         self._has_statements = True
         self._weight, self._pauses, self._into = None, [], None
 
@@ -340,7 +381,7 @@ class _Flow:
         if self._block is not None:
             self._end()
         self._names[name] = line
-        self._block, self._has_statements = Block(name, line), False
+        self._block, self._has_statements = Block(name, line, self._noted()), False
 
     def _end(self) -> None:
         """End the open transaction; pauses below its last statement belong to it."""
@@ -363,6 +404,18 @@ class _Flow:
 
     def _wrong(self, line: int, problem: str, hint: str) -> InputError:
         return InputError(f"{self._location}, line {line}", problem, hint)
+
+
+def _is_directive(comment: Token) -> bool:
+    forms = (_NAME_DIRECTIVE, _VALUES_DIRECTIVE, _FLOW_DIRECTIVE)
+    return any(form.fullmatch(comment.text.rstrip()) for form in forms)
+
+
+def _head(above: Sequence[Token]) -> Sequence[Token]:
+    """Return the comments about a file: those above the last empty line before the first directive or statement."""
+    first = next((at for at, each in enumerate(above) if each.kind is Kind.COMMENT and _is_directive(each)), len(above))
+    empty = [at for at, each in enumerate(above[:first]) if each.kind is Kind.SPACE and each.text.count("\n") > 1]
+    return [each for each in above[: empty[-1]] if each.kind is Kind.COMMENT] if empty else []
 
 
 def _is_before_statement(token: Token) -> bool:

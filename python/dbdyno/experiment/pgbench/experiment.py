@@ -5,8 +5,6 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import tomli_w
-
 from dbdyno.base.errors import InputError, reason
 from dbdyno.base.resources import package_path
 from dbdyno.engines.url import parse_url
@@ -15,6 +13,7 @@ from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import Experiment, make_experiment
 from dbdyno.experiment.pgbench.lexer import POSTGRESQL
 from dbdyno.experiment.pgbench.script import Presets, Script, assigned_variables, read_script
+from dbdyno.experiment.toml_text import write_toml
 from dbdyno.model.experiment.expression import AUTOMATIC, NAME
 from dbdyno.model.experiment.sql import ANY
 from dbdyno.model.experiment.validation import nearest_or
@@ -101,7 +100,7 @@ def experiment_of(
         raise InputError(f"--scale {scale}", problem, "leave it out")
     data = _data(sources, read, scale, own_tables)
     location = ", ".join(dict.fromkeys(source.location for source in sources))
-    return make_experiment(parse(tomli_w.dumps(data), location, sources[0].folder))
+    return make_experiment(parse(write_toml(data), location, sources[0].folder))
 
 
 def from_options(scripts: Sequence[str], scale: int, defines: Sequence[str], systems: Sequence[str]) -> Experiment:
