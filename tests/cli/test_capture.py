@@ -132,7 +132,7 @@ def test_no_personal_data_is_left(cli: Cli) -> None:
             "not a server with statistics of statements",
         ),
         (("trace", "show", "no.trace"), "no.trace: cannot read the trace: no such file"),
-        (("distil", "no.trace", "-o", "my.toml"), "its name does not end in `.sql`"),
+        (("distil", "no.trace", "-o", "my.json"), "its name does not end in `.sql` or `.toml`"),
     ],
 )
 def test_wrong_arguments(cli: Cli, arguments: tuple[str, ...], words: str) -> None:

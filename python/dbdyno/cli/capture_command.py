@@ -119,7 +119,7 @@ def distil(
     top: Annotated[int, typer.Option("--top", min=1, help="Number of transactions and statements to keep")] = 50,
     directory: DirOption = None,
 ) -> None:
-    """Make a workload of a trace, as a .sql file that `dbdyno run --mix` runs: transactions, weights, parameters."""
+    """Make a workload of a trace: transactions, weights, parameters. A .sql file for `run --mix`, or an experiment."""
     from dbdyno.cli.distil import DistilOptions, distil_trace
 
     distil_trace(file, output, system or [], DistilOptions(directory, think == "recorded", top))

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dbdyno.base.console import Console
 from dbdyno.base.errors import InputError
 from dbdyno.base.numbers import percent
+from dbdyno.base.resources import EXPERIMENT_SUFFIX
 from dbdyno.engines import engine_of
 from dbdyno.engines.url import parse_url
+from dbdyno.experiment.distil.experiment import experiment_document
 from dbdyno.experiment.distil.parameters import Chooser, ColumnFacts, Describe
 from dbdyno.experiment.distil.units import recognize
 from dbdyno.experiment.distil.workload import Workload, WorkloadWriter
-from dbdyno.experiment.mix import mix_experiment
-from dbdyno.experiment.queries import queries_experiment, read_queries, read_statements
+from dbdyno.experiment.document import parse
+from dbdyno.experiment.experiment import make_experiment
+from dbdyno.experiment.queries import queries_experiment, read_queries
+from dbdyno.experiment.toml_text import write_toml
 from dbdyno.model.plan.system import SystemSpec
 from dbdyno.report.export import check_writable, write_text
 from dbdyno.run.column_samples import column_facts
@@ -29,31 +33,36 @@ from dbdyno.trace.values import known_key
 
 @dataclass(frozen=True)
 class DistilOptions:
-    """How to make a workload. ``think``: with the pauses of clients; ``top``: at most so many transactions."""
+    """How to make a workload. ``think``: with the pauses of clients; ``top``: at most so many transactions.
+
+    ``experiment``: it becomes an experiment.
+    """
 
     directory: str | None = None
     think: bool = True
     top: int = 50
+    experiment: bool = False
 
 
 def distil_trace(file: str, output: str, systems: Sequence[str], options: DistilOptions) -> None:
-    """Write the workload of a trace to a .sql file. Raises DbdynoError."""
-    if not output.lower().endswith(".sql"):
-        raise InputError(f"--output {output}", "its name does not end in `.sql`", "name a .sql file")
+    """Write the workload of a trace: statements to a .sql file, an experiment to a .toml file. Raises DbdynoError."""
+    is_experiment = output.endswith(EXPERIMENT_SUFFIX)
+    if not is_experiment and not output.lower().endswith(".sql"):
+        hint = "name a .sql file for statements, or a .toml file for an experiment"
+        raise InputError(f"--output {output}", "its name does not end in `.sql` or `.toml`", hint)
     check_writable(output, "--output")
     if len(systems) > 1:
         raise InputError("--system", "several systems are named", "name the database that the application used")
-    workload = distilled(file, systems[0] if systems else None, options)
-    # What was written must be what `dbdyno run --mix` reads.
-    statements = read_statements(workload.text, output, workload.engine)
-    mix_experiment(statements, {}, output, workload.engine)
-    write_text(output, workload.text)
+    workload = distilled(file, systems[0] if systems else None, replace(options, experiment=is_experiment))
+    document = experiment_document(workload, output, file, workload.engine)
+    # What was written must be what `dbdyno run` reads.
+    experiment = make_experiment(parse(write_toml(document), output, Path()))
+    write_text(output, experiment.text if is_experiment else workload.text)
     number = f"{workload.transactions} {'transaction' if workload.transactions == 1 else 'transactions'}"
     console = Console()
     console.print(f"{output}: {number}, {percent(workload.covered)} of the recorded {workload.of}", soft_wrap=True)
     shown = parse_url(systems[0]).name if systems else "URL"
-    prepare = " --set prepare=never" if workload.sends_text else ""
-    console.print(f"dbdyno run {output} --mix --clients {workload.clients}{prepare} --system {shown}", soft_wrap=True)
+    console.print(f"dbdyno run {output} {workload.options} --system {shown}", soft_wrap=True)
 
 
 def distilled(file: str, url: str | None, options: DistilOptions) -> Workload:
@@ -67,7 +76,9 @@ def distilled(file: str, url: str | None, options: DistilOptions) -> Workload:
     units = recognize(trace)
     with _database(system, options.directory) as describe:
         chooser = Chooser(describe, known_key(Path(file)), engine_of(engine).grammar)
-        writer = WorkloadWriter(trace.header, trace.texts, chooser, file, options.think, options.top)
+        writer = WorkloadWriter(
+            trace.header, trace.texts, chooser, file, options.think, options.top, options.experiment
+        )
         workload = writer.write(units)
     if system is None:
         return workload

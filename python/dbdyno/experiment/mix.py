@@ -44,6 +44,14 @@ def mix_experiment(
     end transactions. ``given``: values of parameters, which override those of the file. ``engine``: the engine the
     statements are written for, or ``any`` to translate them. Raises InputError.
     """
+    document = mix_document(statements, given, location, engine)
+    return make_experiment(parse(write_toml(document), location, Path()))
+
+
+def mix_document(
+    statements: Sequence[Query], given: Mapping[str, str], location: str, engine: str = ANY
+) -> dict[str, Any]:
+    """Return the document of the experiment, with the comments of the file; see :func:`mix_experiment`."""
     queries = [statement for statement in statements if not statement.controls]
     for query in queries:
         for name in set(query.parameters) & set(MIX_FACTORS):
@@ -55,13 +63,12 @@ def mix_experiment(
         members = list(group)
         name = members[0].name if isinstance(block, int) else block.name
         steps = _Transaction(members, given, location, engine).steps()
-        about = members[0].comments if isinstance(block, int) else block.comments
-        transactions.append({COMMENT: about, "name": name, "weight": members[0].weight, "steps": steps})
+        transactions.append({COMMENT: _about(members), "name": name, "weight": members[0].weight, "steps": steps})
     _check_transactions(transactions, location)
     factors: dict[str, Any] = {"clients": [1], "seconds": [_SECONDS], "prepare": ["once"]}
     if any(step.get("begin") == _BEGIN for transaction in transactions for step in transaction["steps"]):
         factors["begin"] = ["deferred"]
-    data = {
+    return {
         COMMENT: statements[0].head,
         "name": "mix-" + re.sub(r"[^A-Za-z0-9._-]+", "-", Path(location).stem),
         "title": f"Workload of {Path(location).name}",
@@ -82,7 +89,14 @@ def mix_experiment(
         },
         "transactions": transactions,
     }
-    return make_experiment(parse(write_toml(data), location, Path()))
+
+
+def _about(members: Sequence[Query]) -> list[str]:
+    """Return the comments about a transaction. A statement that is one by itself has all of its own."""
+    first = members[0]
+    if first.block is not None:
+        return list(first.block.comments)
+    return [*(each for pause in first.before for each in pause.comments), *first.comments]
 
 
 def _check_transactions(transactions: Sequence[Mapping[str, Any]], location: str) -> None:
@@ -226,7 +240,7 @@ class _Transaction:
     def _pauses(self, pauses: Sequence[Any]) -> list[Step]:
         return [
             {
-                COMMENT: pause.comments,
+                COMMENT: pause.comments if self._members[0].block is not None else (),
                 "think": read_pause(pause.words, f"{self._location}, line {pause.line}"),
                 "unit": "us",
             }

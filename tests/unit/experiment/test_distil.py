@@ -12,14 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbdyno.base.errors import InputError
+from dbdyno.experiment.distil.experiment import experiment_document
 from dbdyno.experiment.distil.parameters import Chooser, ColumnFacts
 from dbdyno.experiment.distil.phases import phases
 from dbdyno.experiment.distil.skew import distinct_values, fitted_skew
 from dbdyno.experiment.distil.units import Counts, loops, recognize
 from dbdyno.experiment.distil.uses import Use, parse_uses
 from dbdyno.experiment.distil.workload import Workload, WorkloadWriter
+from dbdyno.experiment.document import parse
+from dbdyno.experiment.experiment import make_experiment
 from dbdyno.experiment.mix import mix_experiment
 from dbdyno.experiment.queries import read_statements
+from dbdyno.experiment.toml_text import write_toml
+from dbdyno.model.experiment.load import Open
 from dbdyno.trace.header import Header
 from dbdyno.trace.parquet import Execution, TraceWriter
 from dbdyno.trace.reading import open_trace
@@ -322,12 +327,17 @@ def test_phases_of_a_recording() -> None:
     assert sum(each.seconds * each.rate for each in found) == pytest.approx(burst.sum())
 
 
-def test_bursts_are_stages(tmp_path: Path) -> None:
-    path = tmp_path / "burst.trace"
+def burst(path: Path) -> None:
+    """100 seconds with ten times as many statements in the last 40 to 30."""
     with TraceWriter(path, Header("sqlite", "test")) as writer:
         times = [*range(0, 60_000, 100), *range(60_000, 70_000, 10), *range(70_000, 100_000, 100)]
         for each in times:
             writer.add(each % 3, "select a from t where b = 1", Execution(each * 1000, 1000, 1, None, None, []))
+
+
+def test_bursts_are_stages(tmp_path: Path) -> None:
+    path = tmp_path / "burst.trace"
+    burst(path)
     lines = distilled(path, Chooser(None, None)).text.splitlines()
     first, last = lines.index("-- arrival = { stages = ["), lines.index("-- ] }")
     stages = tomllib.loads("\n".join(each.removeprefix("-- ") for each in lines[first : last + 1]))["arrival"]["stages"]
@@ -341,3 +351,19 @@ def test_a_trace_without_statements_is_no_workload(tmp_path: Path) -> None:
         writer.add(1, "create user", Execution())
     with pytest.raises(InputError, match="the trace contains no statement that a workload can contain"):
         distilled(path, Chooser(None, None))
+
+
+def test_bursts_are_stages_of_an_experiment(tmp_path: Path) -> None:
+    path = tmp_path / "burst.trace"
+    burst(path)
+    workload = distilled(path, Chooser(None, None), think=False, experiment=True)
+    text = write_toml(experiment_document(workload, "my.toml", str(path), "sqlite"))
+    assert tomllib.loads(text)["name"] == "my"
+    assert "# To run it like that: dbdyno run FILE.toml --set clients=" in text
+    kept = [line for line in text.splitlines() if not line.startswith(("stop = ", "seconds = "))]
+    first, last = kept.index("# arrival = { stages = ["), kept.index("# ] }")
+    kept[first : last + 1] = [line[1:] for line in kept[first : last + 1]]
+    made = make_experiment(parse("\n".join(kept), "my.toml", tmp_path))
+    arrival = made.definition(made.first_levels()).load.arrival
+    assert isinstance(arrival, Open)
+    assert [each.seconds for each in arrival.stages] == pytest.approx([60, 10, 30], rel=0.02)

@@ -49,8 +49,8 @@ class Workload:
     """A .sql file for an engine.
 
     ``clients``: sessions that were busy on average, rounded up; ``covered``: its share ``of`` the recorded time, or of
-    the statements; ``sends_text``: the application doesn't prepare statements; ``names``: the numbers of the trace's
-    statements by their names in the file.
+    the statements; ``options``: of ``dbdyno run`` to execute it as recorded; ``names``: the numbers of the trace's
+    statements by their names in the file; ``phases``: of its transactions, empty if their rate was constant.
     """
 
     text: str
@@ -59,8 +59,9 @@ class Workload:
     covered: float
     of: str
     transactions: int
-    sends_text: bool
+    options: str
     names: Mapping[str, int]
+    phases: Sequence[Phase] = ()
 
 
 @dataclass
@@ -79,7 +80,10 @@ class _Names:
 
 @dataclass(frozen=True)
 class WorkloadWriter:
-    """Writes workloads. ``think``: with the pauses of clients; ``top``: at most so many transactions."""
+    """Writes workloads. ``think``: with the pauses of clients; ``top``: at most so many transactions.
+
+    ``experiment``: it becomes an experiment, which `dbdyno run` takes without ``--mix``.
+    """
 
     header: Header
     texts: Sequence[str]
@@ -87,6 +91,7 @@ class WorkloadWriter:
     file: str
     think: bool = True
     top: int = 50
+    experiment: bool = False
 
     def write(self, units: Units, rejected: Mapping[int, str] = MappingProxyType({})) -> Workload:
         """Write the transactions with the largest shares of time. Raises InputError if there are none.
@@ -116,15 +121,18 @@ class WorkloadWriter:
             raise InputError(self.file, "the trace contains no statement that a workload can contain", "record more")
         total = sum(each.count for each in chosen)
         body = [line for unit in chosen for line in self._unit(unit, total, names, parsed)]
-        clients = self._clients(units)
         done = sum(each.duration_ns for each in chosen)
         covered = done / units.duration_ns if units.duration_ns else total / executed
-        head = list(self._head(units, total, clients, covered, left_out))
+        head = list(self._head(units, total, covered, left_out))
         of = "time" if units.duration_ns else "statements"
         text = "\n".join([*head, *body]) + "\n"
-        return Workload(
-            text, self.header.engine, clients, covered, of, len(chosen), self.header.sends_text, names.statements
-        )
+        clients, found = self._clients(units), self._phases(units, total)
+        options = self._options(clients)
+        return Workload(text, self.header.engine, clients, covered, of, len(chosen), options, names.statements, found)
+
+    def _options(self, clients: int) -> str:
+        load = f"--set clients={clients}" if self.experiment else f"--mix --clients {clients}"
+        return f"{load} --set prepare=never" if self.header.sends_text else load
 
     def _parsed(self, statement: int) -> Parsed:
         return parse_uses(self.texts[statement], self.header.engine)
@@ -136,16 +144,27 @@ class WorkloadWriter:
         seconds = self.header.seconds
         return max(math.ceil(units.busy_us / 1e6 / seconds - 0.05), 1) if seconds else 1
 
-    def _head(self, units: Units, total: int, clients: int, covered: float, left_out: Counter[str]) -> Iterator[str]:
-        header = self.header
+    def _phases(self, units: Units, total: int) -> Sequence[Phase]:
+        """Return the phases of a long recording whose rate varied. ``total``: the transactions of the file."""
+        seconds = self.header.seconds or 0
+        if seconds < _LEAST_RECORDING_S:
+            return []
+        share = total / max(sum(units.begun), 1)
+        found = [Phase(each.seconds, each.rate * share) for each in phases(units.begun, seconds)]
+        return found if len(found) >= _FEWEST_PHASES else []
+
+    def _head(self, units: Units, total: int, covered: float, left_out: Counter[str]) -> Iterator[str]:
+        header, clients, found = self.header, self._clients(units), self._phases(units, total)
         yield f"-- Workload of {Path(self.file).name}: {header.source}, recorded {header.begun}."
         if header.seconds:
             rate, seconds = figure(total / header.seconds), figure(header.seconds)
             yield f"-- In {seconds} s, {_counted(clients, 'busy session')} did {rate} of its transactions per second."
-            prepare = " --set prepare=never" if self.header.sends_text else ""
-            yield f"-- To run it like that: dbdyno run FILE.sql --mix --clients {clients}{prepare} --system URL"
-            if header.seconds >= _LEAST_RECORDING_S:
-                yield from _phase_words(phases(units.begun, header.seconds), total / max(sum(units.begun), 1))
+            file = "FILE.toml" if self.experiment else "FILE.sql"
+            yield f"-- To run it like that: dbdyno run {file} {self._options(clients)} --system URL"
+        if found and not self.experiment:
+            words = "As stages of an experiment (`dbdyno describe FILE.sql --mix --toml`), without pauses:"
+            yield f"-- The rate varied. {words}"
+            yield from (f"-- {line}" for line in stage_lines(found))
         if not header.ordered:
             yield "-- Statistics don't show transactions and pauses: each statement is a transaction."
         elif self.think and header.resolution_us > _COARSE_US:
@@ -171,7 +190,7 @@ class WorkloadWriter:
             yield from self._pause_of(unit)
         if unit.rolled_back or unit.begin:
             yield f"{unit.begin or 'begin'};"
-        parameters = _Parameters(unit, parsed, self.chooser, engine_of(self.header.engine).last_key is not None)
+        parameters = _Parameters(unit, parsed, self)
         is_first = True
         for item in unit.items:
             repeats = _repeats(item)
@@ -236,12 +255,12 @@ class WorkloadWriter:
 
 
 class _Parameters:
-    """Names the parameters of a transaction, and chooses their values. Equal values have one name.
+    """Names the parameters of a transaction, and chooses their values. Equal values have one name."""
 
-    ``has_last_key``: whether a query returns the last generated key.
-    """
-
-    def __init__(self, unit: Unit, parsed: dict[int, Parsed], chooser: Chooser, has_last_key: bool) -> None:
+    def __init__(self, unit: Unit, parsed: dict[int, Parsed], writer: WorkloadWriter) -> None:
+        chooser = writer.chooser
+        has_last_key = engine_of(writer.header.engine).last_key is not None
+        self._experiment = writer.experiment
         self._chooser = chooser
         self._uses: dict[tuple[int, int], Use] = {}
         self._origin: dict[tuple[int, int], tuple[int, int]] = {}
@@ -322,7 +341,8 @@ class _Parameters:
         title = self._titles[result.slot]
         is_key = title.startswith("insert")
         what = f"the key that `{title}` generates" if is_key else f"a result of `{title}`"
-        return f"-- `{name}`: {what}; without `--mix`, these values"
+        otherwise = "" if self._experiment else "; without `--mix`, these values"
+        return f"-- `{name}`: {what}{otherwise}"
 
     def _name(self, origin: tuple[int, int], turn: int) -> str:
         key = (*origin, turn)
@@ -365,15 +385,10 @@ def _loop_words(item: Item, repeats: int) -> str:
     return f"-- {what}: repeated {times}{cut}."
 
 
-def _phase_words(found: Sequence[Phase], share: float) -> Iterator[str]:
-    """Describe phases as the stages of an open loop. ``share``: of the recorded transactions that the file has."""
-    if len(found) < _FEWEST_PHASES:
-        return
-    yield "-- The rate varied. As stages of an experiment (`dbdyno describe FILE.sql --mix --toml`), without pauses:"
-    yield "-- arrival = { stages = ["
-    for each in found:
-        yield f"--     {{ seconds = {each.seconds:.3g}, rate = {each.rate * share:.3g} }},"
-    yield "-- ] }"
+def stage_lines(found: Sequence[Phase]) -> list[str]:
+    """Return phases as the arrivals of an open loop, in lines of TOML."""
+    stages = [f"    {{ seconds = {each.seconds:.3g}, rate = {each.rate:.3g} }}," for each in found]
+    return ["arrival = { stages = [", *stages, "] }"]
 
 
 def _counted(number: int, noun: str) -> str:

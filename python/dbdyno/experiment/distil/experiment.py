@@ -1,0 +1,30 @@
+"""Make an experiment of a workload, as a person would have written it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from dbdyno.experiment.distil.workload import Workload, stage_lines
+from dbdyno.experiment.mix import mix_document
+from dbdyno.experiment.queries import read_statements
+from dbdyno.experiment.toml_text import COMMENT
+
+
+def experiment_document(workload: Workload, output: str, trace: str, engine: str) -> dict[str, Any]:
+    """Return the experiment of a workload, as TOML has it. ``engine``: see :func:`mix_document`. Raises InputError."""
+    statements = read_statements(workload.text, output, workload.engine)
+    source = Path(trace).name
+    document = mix_document(statements, {}, output, engine)
+    document["name"] = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(output).stem)
+    document["title"] = f"Workload of {source}"
+    document["question"] = f"How many transactions of {source} per second, and where does their time go?"
+    if workload.phases:
+        document["load"][COMMENT] = [
+            "The recorded rate varied. To repeat it, remove `stop`, the factor `seconds` and all steps with `think`,",
+            "and the first character of each line below. Clients then don't wait for each other's transactions.",
+            "Leave it so to find out what the system can do: `run`, `why` and `tune` need clients without a rate.",
+            *stage_lines(workload.phases),
+        ]
+    return document
