@@ -117,12 +117,15 @@ def distil(
         Literal["recorded", "none"], typer.Option("--think", help="Pauses of clients: as recorded, or none")
     ] = "recorded",
     top: Annotated[int, typer.Option("--top", min=1, help="Number of transactions and statements to keep")] = 50,
+    synthetic: Annotated[
+        bool, typer.Option("--synthetic", help="Generate tables from the statistics of `--system`, without its values")
+    ] = False,
     directory: DirOption = None,
 ) -> None:
     """Make a workload of a trace: transactions, weights, parameters. A .sql file for `run --mix`, or an experiment."""
     from dbdyno.cli.distil import DistilOptions, distil_trace
 
-    distil_trace(file, output, system or [], DistilOptions(directory, think == "recorded", top))
+    distil_trace(file, output, system or [], DistilOptions(directory, think == "recorded", top, synthetic))
 
 
 def replay(

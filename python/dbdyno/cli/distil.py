@@ -11,6 +11,7 @@ from dbdyno.base.console import Console
 from dbdyno.base.errors import InputError
 from dbdyno.base.numbers import percent
 from dbdyno.base.resources import EXPERIMENT_SUFFIX
+from dbdyno.cli.synthetic import synthetic_document, without_tables
 from dbdyno.engines import engine_of
 from dbdyno.engines.url import parse_url
 from dbdyno.experiment.distil.experiment import experiment_document
@@ -35,12 +36,13 @@ from dbdyno.trace.values import known_key
 class DistilOptions:
     """How to make a workload. ``think``: with the pauses of clients; ``top``: at most so many transactions.
 
-    ``experiment``: it becomes an experiment.
+    ``synthetic``: its tables are generated; ``experiment``: it becomes an experiment.
     """
 
     directory: str | None = None
     think: bool = True
     top: int = 50
+    synthetic: bool = False
     experiment: bool = False
 
 
@@ -50,19 +52,26 @@ def distil_trace(file: str, output: str, systems: Sequence[str], options: Distil
     if not is_experiment and not output.lower().endswith(".sql"):
         hint = "name a .sql file for statements, or a .toml file for an experiment"
         raise InputError(f"--output {output}", "its name does not end in `.sql` or `.toml`", hint)
+    if options.synthetic and not is_experiment:
+        raise InputError("--synthetic", "only an experiment contains tables", "name a .toml file with `--output`")
+    if options.synthetic and not systems:
+        raise InputError("--synthetic", "no database is named", "name the application's database with `--system`")
     check_writable(output, "--output")
     if len(systems) > 1:
         raise InputError("--system", "several systems are named", "name the database that the application used")
     workload = distilled(file, systems[0] if systems else None, replace(options, experiment=is_experiment))
-    document = experiment_document(workload, output, file, workload.engine)
+    if options.synthetic:
+        document = synthetic_document(workload, output, file, parse_url(systems[0]), options.directory)
+    else:
+        document = experiment_document(workload, output, file, workload.engine)
     # What was written must be what `dbdyno run` reads.
     experiment = make_experiment(parse(write_toml(document), output, Path()))
     write_text(output, experiment.text if is_experiment else workload.text)
     number = f"{workload.transactions} {'transaction' if workload.transactions == 1 else 'transactions'}"
     console = Console()
     console.print(f"{output}: {number}, {percent(workload.covered)} of the recorded {workload.of}", soft_wrap=True)
-    shown = parse_url(systems[0]).name if systems else "URL"
-    console.print(f"dbdyno run {output} {workload.options} --system {shown}", soft_wrap=True)
+    shown = "" if options.synthetic else f" --system {parse_url(systems[0]).name if systems else 'URL'}"
+    console.print(f"dbdyno run {output} {workload.options}{shown}", soft_wrap=True)
 
 
 def distilled(file: str, url: str | None, options: DistilOptions) -> Workload:
@@ -75,15 +84,18 @@ def distilled(file: str, url: str | None, options: DistilOptions) -> Workload:
         raise InputError(f"--system {url}", problem, "name a database of this engine")
     units = recognize(trace)
     with _database(system, options.directory) as describe:
-        chooser = Chooser(describe, known_key(Path(file)), engine_of(engine).grammar)
+        chooser = Chooser(describe, known_key(Path(file)), engine_of(engine).grammar, not options.synthetic)
         writer = WorkloadWriter(
             trace.header, trace.texts, chooser, file, options.think, options.top, options.experiment
         )
         workload = writer.write(units)
     if system is None:
         return workload
-    rejected = _rejected(workload, system, options.directory, file)
-    return writer.write(units, {workload.names[name]: words for name, words in rejected.items()})
+    found = _rejected(workload, system, options.directory, file)
+    rejected = {workload.names[name]: words for name, words in found.items()}
+    if options.synthetic:
+        rejected |= without_tables(workload, system, options.directory)
+    return writer.write(units, rejected)
 
 
 def _rejected(workload: Workload, system: SystemSpec, directory: str | None, place: str) -> Mapping[str, str]:

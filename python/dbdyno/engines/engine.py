@@ -428,9 +428,12 @@ class Engine:
     column_keys: str | None = None
     """A query for the keys of ``{column}`` of ``{table}``, string literals; ``None``: they can't be queried.
 
-    It returns a JSON object: ``unique``: whether no two rows have the same value; ``foreign``: whether the column
-    refers to another table.
+    It returns a JSON object: ``unique``: whether no two rows have the same value; ``foreign``: null, or the table and
+    the column that it refers to, and the number of columns of this foreign key.
     """
+
+    row_as_json: str | None = None
+    """The function that makes a JSON array of its arguments; ``None``: it has none."""
 
     def read_log(self, file: TextIO, location: str, form: str | None, prefix: str | None) -> "StatementLog":
         """Read a log of its statements. ``location``: the file; ``prefix``: what begins each line. Raises InputError.

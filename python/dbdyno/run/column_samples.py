@@ -63,19 +63,23 @@ def column_facts(answer: Callable[[str], str | None], engine: str, table: str, c
         rows = int(answer(f"select count(*) from {table}") or 0)  # noqa: S608
     except (SystemFailed, ValueError):
         return None
-    unique, foreign = _keys(answer, engine, table, column)
+    keys = column_keys(answer, engine, table, column)
+    unique, foreign = (None, None) if keys is None else (bool(keys.get("unique")), bool(keys.get("foreign")))
     return ColumnFacts(rows, ends[0], ends[1], sample, unique, foreign)
 
 
-def _keys(answer: Callable[[str], str | None], engine: str, table: str, column: str) -> tuple[bool | None, bool | None]:
-    """Return whether a column is unique, and whether it refers to another table; ``None``: unknown."""
+def column_keys(answer: Callable[[str], str | None], engine: str, table: str, column: str) -> dict[str, Any] | None:
+    """Return the answer to the engine's question for keys, see :attr:`Engine.column_keys`; ``None``: unknown."""
     question = engine_of(engine).column_keys
     if question is None:
-        return None, None
+        return None
     names = (each.strip('`"').replace("'", "''") for each in (table, column))
     table_name, column_name = (f"'{name}'" for name in names)
     try:
-        found = json.loads(answer(question.format(table=table_name, column=column_name)) or "{}")
+        found: dict[str, Any] = json.loads(answer(question.format(table=table_name, column=column_name)) or "{}")
+        if isinstance(found.get("foreign"), str):
+            # Some engines return nested arrays as strings.
+            found["foreign"] = json.loads(found["foreign"])
     except (SystemFailed, ValueError):
-        return None, None
-    return bool(found.get("unique")), bool(found.get("foreign"))
+        return None
+    return found

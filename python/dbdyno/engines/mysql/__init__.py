@@ -62,10 +62,14 @@ class Mysql(ServerEngine):
     column_keys = (
         "select json_object('unique', exists (select 1 from information_schema.statistics where table_schema = "
         "database() and table_name = {table} and non_unique = 0 group by index_name "
-        "having count(*) = 1 and max(column_name) = {column}), 'foreign', exists (select 1 from "
-        "information_schema.key_column_usage where table_schema = database() and table_name = {table} "
-        "and column_name = {column} and referenced_table_name is not null))"
+        "having count(*) = 1 and max(column_name) = {column}), 'foreign', "
+        "(select json_array(referenced_table_name, referenced_column_name, (select count(*) from "
+        "information_schema.key_column_usage o where o.table_schema = k.table_schema and o.table_name = k.table_name "
+        "and o.constraint_name = k.constraint_name)) from information_schema.key_column_usage k "
+        "where table_schema = database() and table_name = {table} "
+        "and column_name = {column} and referenced_table_name is not null limit 1))"
     )
+    row_as_json = "json_array"
     statement_totals = (
         "select coalesce(json_arrayagg(json_object('statement', digest_text, 'count', count_star, "
         "'total_ms', sum_timer_wait / 1e9, 'rows', sum_rows_sent + sum_rows_affected, 'errors', sum_errors)), '[]') "

@@ -67,11 +67,18 @@ class Postgresql(ServerEngine):
     log_forms = ("csvlog", "jsonlog", "stderr")
     column_keys = (
         "select json_build_object('unique', exists (select 1 from pg_index i join pg_attribute a on a.attrelid = "
-        "i.indrelid and a.attnum = i.indkey[0] where i.indrelid = {table}::regclass and i.indisunique "
-        "and i.indnkeyatts = 1 and a.attname = {column}), 'foreign', exists (select 1 from pg_constraint c "
-        "join pg_attribute a on a.attrelid = c.conrelid and a.attnum = any (c.conkey) where c.contype = 'f' "
-        "and c.conrelid = {table}::regclass and a.attname = {column}))::text"
+        "i.indrelid and a.attnum = i.indkey[0] where i.indrelid = coalesce(to_regclass({table}), "
+        "to_regclass(quote_ident({table}))) and i.indisunique "
+        "and i.indpred is null and i.indnkeyatts = 1 and a.attname = {column}), 'foreign', "
+        "(select json_build_array(p.relname, b.attname, "
+        "cardinality(c.conkey)) from pg_constraint c join pg_class p on p.oid = c.confrelid "
+        "cross join lateral generate_subscripts(c.conkey, 1) n "
+        "join pg_attribute a on a.attrelid = c.conrelid and a.attnum = c.conkey[n] "
+        "join pg_attribute b on b.attrelid = c.confrelid and b.attnum = c.confkey[n] where c.contype = 'f' "
+        "and c.conrelid = coalesce(to_regclass({table}), to_regclass(quote_ident({table}))) "
+        "and a.attname = {column} limit 1))::text"
     )
+    row_as_json = "json_build_array"
     statement_totals = (
         "select coalesce(json_agg(json_build_object('statement', query, 'count', calls, 'total_ms', total_exec_time, "
         "'rows', rows)), '[]')::text from pg_stat_statements "

@@ -40,9 +40,13 @@ class Sqlite(Engine):
         "select json_object('unique', exists (select 1 from pragma_table_info({table}) where name = {column} "
         "and pk = 1 and (select max(pk) from pragma_table_info({table})) = 1) "
         "or exists (select 1 from pragma_index_list({table}) "
-        'as i where i."unique" and (select group_concat(name) from pragma_index_info(i.name)) = {column}), '
-        "'foreign', exists (select 1 from pragma_foreign_key_list({table}) where \"from\" = {column}))"
+        'as i where i."unique" and not i.partial '
+        "and (select group_concat(name) from pragma_index_info(i.name)) = {column}), 'foreign', "
+        '(select json_array(f."table", coalesce(f."to", (select name from pragma_table_info(f."table") where pk = 1)), '
+        "(select count(*) from pragma_foreign_key_list({table}) o where o.id = f.id)) "
+        'from pragma_foreign_key_list({table}) f where f."from" = {column} limit 1))'
     )
+    row_as_json = "json_array"
     aliases = ("sqlite3",)
     location: Location = "file"
     in_worker = True

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from dbdyno.experiment.distil.tables import SyntheticTables
 from dbdyno.experiment.distil.workload import Workload, stage_lines
 from dbdyno.experiment.mix import mix_document
 from dbdyno.experiment.queries import read_statements
 from dbdyno.experiment.toml_text import COMMENT
+from dbdyno.model.experiment.generators import read_column
 
 
 def experiment_document(workload: Workload, output: str, trace: str, engine: str) -> dict[str, Any]:
@@ -28,3 +31,25 @@ def experiment_document(workload: Workload, output: str, trace: str, engine: str
             *stage_lines(workload.phases),
         ]
     return document
+
+
+def with_tables(document: Mapping[str, Any], tables: SyntheticTables, names: Mapping[str, str]) -> dict[str, Any]:
+    """Return an experiment with generated tables, whose values its parameters have.
+
+    ``names``: of the tables, by their names in statements.
+    """
+
+    def replaced(part: Any) -> Any:
+        if isinstance(part, dict):
+            column = read_column(part["column"]) if isinstance(part.get("column"), str) else None
+            if column is not None:
+                exponent = part.get("draw", {}).get("zipf")
+                return tables.parameter(names[column[0]], column[1].strip('"`'), exponent)
+            return {key: replaced(each) for key, each in part.items()}
+        return [replaced(each) for each in part] if isinstance(part, list) else part
+
+    made = {**document, "transactions": replaced(document["transactions"])}
+    # A file's tables come before what runs on them.
+    keys = list(made)
+    before, after = keys[: keys.index("system")], keys[keys.index("system") :]
+    return {**{key: made[key] for key in before}, "tables": tables.document(), **{key: made[key] for key in after}}

@@ -87,12 +87,13 @@ class Chosen:
 class Chooser:
     """Chooses values. ``describe``: asks the database for a column; ``key``: of the trace, to compare hashes.
 
-    ``grammar``: of the SQL.
+    ``grammar``: of the SQL. ``recorded``: whether it may choose recorded values.
     """
 
     describe: Describe | None
     key: bytes | None
     grammar: str | None = None
+    recorded: bool = True
 
     def as_string(self, number: str) -> str:
         """Return SQL for a string that contains a number."""
@@ -135,13 +136,13 @@ class Chooser:
         if known and len(known) == len(kept):
             if set(kept) <= set(_WORDS):
                 return Chosen(_weighted(kept), "recorded")
-            if len(kept) <= _LISTED:
+            if len(kept) <= _LISTED and self.recorded:
                 return Chosen(_weighted(kept), "the recorded values")
         facts = self.facts(use.table, use.column)
         uses = sorted(known.values(), reverse=True)
         if facts is not None:
             return self._from_column(use, facts, known, uses)
-        if known and len(known) == len(kept):
+        if known and len(known) == len(kept) and self.recorded:
             return _from_kept(kept, uses)
         return _made_up(use, known, uses)
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 _FEWEST = 50
 _GREATEST = 5.0
-_SUMMED = 100_000
+_SUMMED = 10_000
 _RESAMPLES = 60
 # A smaller exponent is hardly different from equal use.
 _LEAST = 0.1
@@ -53,6 +53,11 @@ def fitted_skew(counts: Sequence[int], distinct: int) -> Skew | None:
     if exponent < _LEAST or low < _LEAST / 2:
         return None
     return Skew(exponent, min(low, exponent), max(high, exponent))
+
+
+def exponent_of(counts: Sequence[int], distinct: int) -> float:
+    """Return the exponent of a zipf distribution over ``distinct`` values with as many equal pairs as in a sample."""
+    return _exponent(_same(np.asarray(counts, dtype=np.int64)), distinct)
 
 
 def _same(used: NDArray[np.int64], added: int = 0) -> float:

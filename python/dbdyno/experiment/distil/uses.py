@@ -29,7 +29,7 @@ class Parsed:
     """A statement: ``name``, such as `update orders`, and the use of each `?`.
 
     ``table``: the first one. ``columns``: of its result, as table and column; empty if unknown. ``inserted``: columns
-    that an insert gives values for.
+    that an insert gives values for. ``tables``: all tables; ``None`` if unknown.
     """
 
     name: str
@@ -37,6 +37,7 @@ class Parsed:
     table: str = ""
     columns: Sequence[tuple[str, str]] = ()
     inserted: frozenset[str] = frozenset()
+    tables: Sequence[str] | None = None
 
     @property
     def verb(self) -> str:
@@ -68,7 +69,8 @@ def parse_uses(text: str, engine: str) -> Parsed:
     table = _written(tables[0], str(grammar)) if tables else ""
     schema = tree.this if isinstance(tree, exp.Insert) and isinstance(tree.this, exp.Schema) else None
     inserted = frozenset(_written_name(each, str(grammar)) for each in schema.expressions) if schema else frozenset()
-    return Parsed(name, uses, table, _columns(tree, table, str(grammar)), inserted)
+    written = [_written(each, str(grammar)) for each in tables]
+    return Parsed(name, uses, table, _columns(tree, table, str(grammar)), inserted, written)
 
 
 def _columns(tree: exp.Expr, table: str, grammar: str) -> Sequence[tuple[str, str]]:

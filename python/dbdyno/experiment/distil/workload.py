@@ -50,7 +50,8 @@ class Workload:
 
     ``clients``: sessions that were busy on average, rounded up; ``covered``: its share ``of`` the recorded time, or of
     the statements; ``options``: of ``dbdyno run`` to execute it as recorded; ``names``: the numbers of the trace's
-    statements by their names in the file; ``phases``: of its transactions, empty if their rate was constant.
+    statements by their names in the file, ``texts``: their texts; ``phases``: of its transactions, empty if their rate
+    was constant.
     """
 
     text: str
@@ -61,6 +62,7 @@ class Workload:
     transactions: int
     options: str
     names: Mapping[str, int]
+    texts: Mapping[int, str]
     phases: Sequence[Phase] = ()
 
 
@@ -128,7 +130,9 @@ class WorkloadWriter:
         text = "\n".join([*head, *body]) + "\n"
         clients, found = self._clients(units), self._phases(units, total)
         options = self._options(clients)
-        return Workload(text, self.header.engine, clients, covered, of, len(chosen), options, names.statements, found)
+        texts = {number: self.texts[number] for number in names.statements.values()}
+        engine = self.header.engine
+        return Workload(text, engine, clients, covered, of, len(chosen), options, names.statements, texts, found)
 
     def _options(self, clients: int) -> str:
         load = f"--set clients={clients}" if self.experiment else f"--mix --clients {clients}"

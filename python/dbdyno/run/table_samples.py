@@ -1,0 +1,191 @@
+"""Read the statistics of tables from a database: their keys and indexes, and a sample of their rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dbdyno.base.errors import InputError
+from dbdyno.engines import engine_of
+from dbdyno.engines.catalog_table import quoted
+from dbdyno.experiment.distil.statistics import (
+    SHOWN_CHARACTERS,
+    Counts,
+    Declared,
+    IndexStatistics,
+    TableStatistics,
+    column_statistics,
+    declared_type,
+)
+from dbdyno.model.events.catalog import Catalog, Collation, Index, Key, Table
+from dbdyno.run.column_samples import column_keys
+
+_MOST_ROWS = 4000
+# Functions take at most 100 arguments in PostgreSQL.
+_MOST_ARGUMENTS = 90
+# Different values are counted in tables of so many rows; in larger ones, they are estimated from the sample.
+_MOST_COUNTED = 100_000
+_STRINGS = ("text", "json", "uuid")
+
+
+@dataclass(frozen=True)
+class TableReader:
+    """Reads tables. ``answer``: runs a query for one value; ``catalog``: returns the catalog's entries of tables."""
+
+    answer: Callable[[str], str | None]
+    engine: str
+    catalog: Callable[[Sequence[str]], Catalog]
+
+    def read(self, names: Sequence[str]) -> list[TableStatistics]:
+        """Return the statistics of tables, named as in the catalog, and of those that they refer to.
+
+        Raises DbdynoError.
+        """
+        found: dict[str, TableStatistics] = {}
+        wanted = list(names)
+        while wanted:
+            tables = {each.name: each for each in self.catalog(wanted).tables if each.schema_name is None}
+            for name in wanted:
+                if name in tables:
+                    found[name] = self._table(tables[name])
+            parents = {column.parent[0] for each in found.values() for column in each.columns if column.parent}
+            wanted = sorted(parents - found.keys() - set(wanted))
+        return list(found.values())
+
+    def _table(self, table: Table) -> TableStatistics:
+        left_out: list[str] = []
+        columns = list(self._declared(table, left_out))
+        indexes = list(self._indexes(table, left_out))
+        rows, values = self._sample(table.name, columns)
+        distinct = self._distinct(table.name, columns) if rows <= _MOST_COUNTED else {}
+        at = [[each.name for each in columns].index(name) for name in table.primary_key]
+        keys = [tuple(_orderable(row[index]) for index in at) for row in values]
+        described = [
+            column_statistics(
+                column,
+                [row[index] for row in values],
+                keys,
+                Counts(rows, distinct.get(column.name), self._ends(table.name, column)),
+            )
+            for index, column in enumerate(columns)
+        ]
+        return TableStatistics(table.name, rows, described, table.primary_key, indexes, left_out)
+
+    def _declared(self, table: Table, left_out: list[str]) -> Iterator[Declared]:
+        grammar = str(engine_of(self.engine).grammar)
+        for column in table.columns:
+            kind, type_, is_same = declared_type(column.type, grammar)
+            keys = column_keys(self.answer, self.engine, table.name, column.name) or {}
+            parent = keys.get("foreign")
+            own = [table.primary_key, *([key.column for key in each.keys] for each in table.indexes if _is_key(each))]
+            if parent and parent[2] > 1:
+                left_out.append(f"the foreign key of {column.name}, which has several columns.")
+                parent = None
+            if not is_same:
+                left_out.append(f"the type {column.type} of {column.name}, which is {type_} here.")
+            if column.generated:
+                left_out.append(f"how {column.name} is computed.")
+            refers_to = (parent[0], parent[1]) if parent else None
+            yield Declared(column.name, kind, type_, [column.name] in own, refers_to)
+
+    def _indexes(self, table: Table, left_out: list[str]) -> Iterator[IndexStatistics]:
+        for index in table.indexes:
+            names = [each.column for each in index.keys]
+            if not index.usable or (index.unique and names == table.primary_key and not index.partial):
+                continue
+            problem = _problem(index)
+            if problem:
+                left_out.append(f"the index {index.name}, {problem}.")
+                continue
+            columns = [str(each) for each in names]
+            name = "" if index.name.startswith("sqlite_autoindex_") else index.name
+            own = {each.name: each.collation for each in table.columns}
+            options = {_option(each, own.get(str(each.column))) for each in index.keys}
+            option = options.pop() if len(options) == 1 else ""
+            made = {self.engine: option} if option else {}
+            yield IndexStatistics(name, columns, index.unique, index.keys[0].prefix, made)
+
+    def _sample(self, table: str, columns: Sequence[Declared]) -> tuple[int, list[list[Any]]]:
+        """Return the number of rows, and the values of some."""
+        engine = engine_of(self.engine)
+        name = quoted(table, str(engine.grammar))
+        rows = int(self.answer(f"select count(*) from {name}") or 0)  # noqa: S608
+        parts = [self._value(each) for each in columns]
+        groups = [parts[at : at + _MOST_ARGUMENTS] for at in range(0, len(parts), _MOST_ARGUMENTS)]
+        arrays = [f"{engine.row_as_json}({', '.join(each)})" for each in groups]
+        question = engine.sample(name, f"{engine.row_as_json}({', '.join(arrays)})", _MOST_ROWS)
+        if question is None or engine.row_as_json is None:
+            raise InputError("--synthetic", f"dbdyno can't sample tables of {engine.title}", "leave it out")
+        found = json.loads(self.answer(question) or "[]") if rows else []
+        decoded = [json.loads(each) if isinstance(each, str) else each for each in found]
+        return rows, [[value for group in row for value in group] for row in decoded]
+
+    def _distinct(self, table: str, columns: Sequence[Declared]) -> dict[str, int]:
+        """Count the different values of columns."""
+        engine = engine_of(self.engine)
+        counted = [each for each in columns if not each.unique and each.kind not in ("binary", "json")]
+        found = {}
+        for each in counted:
+            value = self._text(each) if each.kind in _STRINGS else quoted(each.name, str(engine.grammar))
+            question = f"select count(distinct {value}) from {quoted(table, str(engine.grammar))}"  # noqa: S608
+            found[each.name] = int(self.answer(question) or 0)
+        return found
+
+    def _text(self, column: Declared) -> str:
+        from sqlglot import exp
+
+        grammar = engine_of(self.engine).grammar
+        name = quoted(column.name, str(grammar))
+        return exp.cast(exp.to_identifier(column.name, quoted=name != column.name), "text").sql(grammar)
+
+    def _value(self, column: Declared) -> str:
+        """Return SQL for a column's value, or for the beginning and the length of a long one."""
+        engine = engine_of(self.engine)
+        name = quoted(column.name, str(engine.grammar))
+        if column.kind == "binary":
+            return f"{engine.row_as_json}('', length({name}))"
+        if column.kind in _STRINGS:
+            text = self._text(column)
+            return f"{engine.row_as_json}(substr({text}, 1, {SHOWN_CHARACTERS}), length({text}))"
+        return name
+
+    def _ends(self, table: str, column: Declared) -> tuple[int, int] | None:
+        """Return the exact range of an integer key."""
+        if column.kind != "integer" or not (column.unique or column.parent):
+            return None
+        grammar = str(engine_of(self.engine).grammar)
+        name, of = quoted(column.name, grammar), quoted(table, grammar)
+        ends = [self.answer(f"select {end}({name}) from {of}") for end in ("min", "max")]  # noqa: S608
+        try:
+            return int(ends[0] or ""), int(ends[1] or "")
+        except ValueError:
+            return None
+
+
+def _orderable(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _is_key(index: Index) -> bool:
+    return index.unique and index.usable and not index.partial
+
+
+def _problem(index: Index) -> str:
+    """Return why an experiment can't have an index; empty if it can."""
+    if index.partial:
+        return "which is partial"
+    if any(each.column is None for each in index.keys):
+        return "which has an expression"
+    return "" if index.method == "btree" else f"a {index.method} index"
+
+
+def _option(key: Key, own: Collation | None) -> str:
+    """Return what follows a column of an index. ``own``: the column's collation."""
+    words = []
+    if key.collation is not None and own is not None and key.collation.name != own.name:
+        words.append(f"collate {key.collation.name}")
+    if key.operator_class is not None and key.operator_class.endswith("_pattern_ops"):
+        words.append(key.operator_class)
+    return " ".join([*words, "desc"] if key.descending else words)
