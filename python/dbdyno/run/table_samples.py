@@ -62,15 +62,10 @@ class TableReader:
         distinct = self._distinct(table.name, columns) if rows <= _MOST_COUNTED else {}
         at = [[each.name for each in columns].index(name) for name in table.primary_key]
         keys = [tuple(_orderable(row[index]) for index in at) for row in values]
-        described = [
-            column_statistics(
-                column,
-                [row[index] for row in values],
-                keys,
-                Counts(rows, distinct.get(column.name), self._ends(table.name, column)),
-            )
-            for index, column in enumerate(columns)
-        ]
+        described = []
+        for index, column in enumerate(columns):
+            counts = Counts(rows, distinct.get(column.name), self._ends(table.name, column))
+            described.append(column_statistics(column, [row[index] for row in values], keys, counts))
         return TableStatistics(table.name, rows, described, table.primary_key, indexes, left_out)
 
     def _declared(self, table: Table, left_out: list[str]) -> Iterator[Declared]:

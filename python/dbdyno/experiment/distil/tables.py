@@ -321,9 +321,9 @@ def _of_range(column: ColumnStatistics, number: _Number | None) -> Generator:
     low, span = column.low, column.high - column.low
     scaled = f" / {10**column.decimals}.0" if column.decimals else ""
     if number is None or (number.exponent is None and number.is_random and number.values > span):
-        made: Generator = (
-            {"expression": f"random({low}, {column.high}){scaled}"} if scaled else {"uniform": [low, column.high]}
-        )
+        made: Generator = {"uniform": [low, column.high]}
+        if scaled:
+            made = {"expression": f"random({low}, {column.high}){scaled}"}
     elif number.exponent is not None and not scaled:
         made = _zipf(low, number.values, number.exponent)
     else:
