@@ -125,7 +125,8 @@ def distil(
     """Make a workload of a trace: transactions, weights, parameters. A .sql file for `run --mix`, or an experiment."""
     from dbdyno.cli.distil import DistilOptions, distil_trace
 
-    distil_trace(file, output, system or [], DistilOptions(directory, think == "recorded", top, synthetic))
+    options = DistilOptions(directory, think == "recorded", top, "synthetic" if synthetic else "statements")
+    distil_trace(file, output, system or [], options)
 
 
 def replay(

@@ -17,7 +17,7 @@ from dbdyno.engines.url import parse_url
 from dbdyno.experiment.distil.experiment import experiment_document
 from dbdyno.experiment.distil.parameters import Chooser, ColumnFacts, Describe
 from dbdyno.experiment.distil.units import recognize
-from dbdyno.experiment.distil.workload import Workload, WorkloadWriter
+from dbdyno.experiment.distil.workload import Form, Workload, WorkloadWriter, run_command
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
 from dbdyno.experiment.queries import queries_experiment, read_queries
@@ -36,14 +36,13 @@ from dbdyno.trace.values import known_key
 class DistilOptions:
     """How to make a workload. ``think``: with the pauses of clients; ``top``: at most so many transactions.
 
-    ``synthetic``: its tables are generated; ``experiment``: it becomes an experiment.
+    ``form``: see :class:`WorkloadWriter`.
     """
 
     directory: str | None = None
     think: bool = True
     top: int = 50
-    synthetic: bool = False
-    experiment: bool = False
+    form: Form = "statements"
 
 
 def distil_trace(file: str, output: str, systems: Sequence[str], options: DistilOptions) -> None:
@@ -52,15 +51,17 @@ def distil_trace(file: str, output: str, systems: Sequence[str], options: Distil
     if not is_experiment and not output.lower().endswith(".sql"):
         hint = "name a .sql file for statements, or a .toml file for an experiment"
         raise InputError(f"--output {output}", "its name does not end in `.sql` or `.toml`", hint)
-    if options.synthetic and not is_experiment:
+    if options.form == "synthetic" and not is_experiment:
         raise InputError("--synthetic", "only an experiment contains tables", "name a .toml file with `--output`")
-    if options.synthetic and not systems:
+    if options.form == "synthetic" and not systems:
         raise InputError("--synthetic", "no database is named", "name the application's database with `--system`")
+    if is_experiment and options.form == "statements":
+        options = replace(options, form="experiment")
     check_writable(output, "--output")
     if len(systems) > 1:
         raise InputError("--system", "several systems are named", "name the database that the application used")
-    workload = distilled(file, systems[0] if systems else None, replace(options, experiment=is_experiment))
-    if options.synthetic:
+    workload = distilled(file, systems[0] if systems else None, options)
+    if options.form == "synthetic":
         document = synthetic_document(workload, output, file, parse_url(systems[0]), options.directory)
     else:
         document = experiment_document(workload, output, file, workload.engine)
@@ -70,8 +71,10 @@ def distil_trace(file: str, output: str, systems: Sequence[str], options: Distil
     number = f"{workload.transactions} {'transaction' if workload.transactions == 1 else 'transactions'}"
     console = Console()
     console.print(f"{output}: {number}, {percent(workload.covered)} of the recorded {workload.of}", soft_wrap=True)
-    shown = "" if options.synthetic else f" --system {parse_url(systems[0]).name if systems else 'URL'}"
-    console.print(f"dbdyno run {output} {workload.options}{shown}", soft_wrap=True)
+    shown = parse_url(systems[0]).name if systems else "URL"
+    console.print(
+        run_command(output, workload.clients, shown, options.form, sends_text=workload.sends_text), soft_wrap=True
+    )
 
 
 def distilled(file: str, url: str | None, options: DistilOptions) -> Workload:
@@ -84,16 +87,14 @@ def distilled(file: str, url: str | None, options: DistilOptions) -> Workload:
         raise InputError(f"--system {url}", problem, "name a database of this engine")
     units = recognize(trace)
     with _database(system, options.directory) as describe:
-        chooser = Chooser(describe, known_key(Path(file)), engine_of(engine).grammar, not options.synthetic)
-        writer = WorkloadWriter(
-            trace.header, trace.texts, chooser, file, options.think, options.top, options.experiment
-        )
+        chooser = Chooser(describe, known_key(Path(file)), engine_of(engine).grammar, options.form != "synthetic")
+        writer = WorkloadWriter(trace.header, trace.texts, chooser, file, options.think, options.top, options.form)
         workload = writer.write(units)
     if system is None:
         return workload
     found = _rejected(workload, system, options.directory, file)
     rejected = {workload.names[name]: words for name, words in found.items()}
-    if options.synthetic:
+    if options.form == "synthetic":
         rejected |= without_tables(workload, system, options.directory)
     return writer.write(units, rejected)
 

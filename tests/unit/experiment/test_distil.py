@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -137,7 +138,7 @@ def trace(path: Path, kept: bool = False) -> None:
         add("create user")
 
 
-def distilled(path: Path, chooser: Chooser, **options: bool) -> Workload:
+def distilled(path: Path, chooser: Chooser, **options: Any) -> Workload:
     opened = open_trace(path)
     units = recognize(opened)
     return WorkloadWriter(opened.header, opened.texts, chooser, str(path), **options).write(units)
@@ -356,7 +357,7 @@ def test_a_trace_without_statements_is_no_workload(tmp_path: Path) -> None:
 def test_bursts_are_stages_of_an_experiment(tmp_path: Path) -> None:
     path = tmp_path / "burst.trace"
     burst(path)
-    workload = distilled(path, Chooser(None, None), think=False, experiment=True)
+    workload = distilled(path, Chooser(None, None), think=False, form="experiment")
     text = write_toml(experiment_document(workload, "my.toml", str(path), "sqlite"))
     assert tomllib.loads(text)["name"] == "my"
     assert "# To run it like that: dbdyno run FILE.toml --set clients=" in text

@@ -60,9 +60,10 @@ class Mysql(ServerEngine):
     log_forms = ("general", "slow")
     last_key = "select last_insert_id()"
     column_keys = (
-        "select json_object('unique', exists (select 1 from information_schema.statistics where table_schema = "
-        "database() and table_name = {table} and non_unique = 0 group by index_name "
-        "having count(*) = 1 and max(column_name) = {column}), 'foreign', "
+        # MariaDB ignores `having` within `exists`.
+        "select json_object('unique', {column} in (select max(column_name) from information_schema.statistics "
+        "where table_schema = database() and table_name = {table} and non_unique = 0 group by index_name "
+        "having count(*) = 1), 'foreign', "
         "(select json_array(referenced_table_name, referenced_column_name, (select count(*) from "
         "information_schema.key_column_usage o where o.table_schema = k.table_schema and o.table_name = k.table_name "
         "and o.constraint_name = k.constraint_name)) from information_schema.key_column_usage k "

@@ -181,6 +181,8 @@ def column_statistics(
     strings = [each if isinstance(each, list) else [str(each), len(str(each))] for each in present]
     lengths = [int(str(length)) for _, length in strings]
     made = _with(made, lengths=(min(lengths), sum(lengths) / len(lengths), max(lengths)))
+    if kind in ("binary", "json"):
+        return made
     identities = numbers if numbers is not None else [tuple(each) for each in strings]
     made = _with(made, order=_rank_correlation([key for key, _ in pairs], [each for _, each in pairs]))
     counts = Counter(identities)

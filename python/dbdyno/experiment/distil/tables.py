@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import gcd
 from typing import Any
 
 from dbdyno.experiment.distil.statistics import ColumnStatistics, IndexStatistics, TableStatistics
@@ -22,6 +22,7 @@ _NEARLY_ALL = 0.95
 _MOST_PRODUCT = 2**62
 _LONGEST_NUMBER = 18
 _TIMES = ("date", "timestamp")
+_NUMBERS = ("boolean", "integer", "number", *_TIMES)
 # The length of an identifier without dashes.
 _HEX_LENGTH = 32
 
@@ -166,65 +167,88 @@ class SyntheticTables:
                 return {"key": key, "row": _weighted(list(range(parent[0].rows))[: len(column.listed)], column)}
             return _reference(parent[0].rows, key, number)
         if is_listed:
-            return _weighted(_stand_ins(column), column)
+            made = _weighted(_stand_ins(column), column)
+            if column.distinct == table.rows and isinstance(made["pick"], list):
+                return {"pick": {"values": made["pick"], "index": {"variable": "row"}}}
+            return made
         if column.kind == "real":
             return {"uniform": [float(column.low), float(max(column.high, column.low + 1))]}
-        is_number = column.kind in ("integer", "number", "boolean", *_TIMES)
-        return _of_range(column, number) if is_number else _string(column, number)
+        return _of_range(column, number) if column.kind in _NUMBERS else _string(column, number)
 
     def _composite(self, table: TableStatistics) -> tuple[dict[str, _Number], list[str]]:
         """Number the values of keys of several columns, so that no two rows have the same.
 
-        The rows of a table are divided equally among the values of the first column. Return what this leaves out, too.
+        Return what this leaves out, too.
         """
         numbers: dict[str, _Number] = {}
         left_out = []
         keys = [list(table.primary_key), *(list(each.columns) for each in table.indexes if each.unique)]
         for key in keys:
             columns = [self._column(table, name) for name in key]
-            if len(key) < 2 or any(each.unique for each in columns) or not table.rows:  # noqa: PLR2004 - several
-                continue
-            if set(key) & set(numbers):
-                continue
-            numbers |= self._key(table, columns)
-            left_out.append(f"how many rows have the same {key[0]}; all have equally many.")
+            is_several = len(key) > 1 and not any(each.unique for each in columns)
+            if is_several and table.rows and not set(key) & set(numbers):
+                made, is_varied = self._key(table, columns)
+                numbers |= made
+                if not is_varied:
+                    left_out.append(f"how many rows have the same {key[0]}; all have equally many.")
         return numbers, left_out
 
-    def _key(self, table: TableStatistics, columns: Sequence[ColumnStatistics]) -> dict[str, _Number]:
+    def _key(self, table: TableStatistics, columns: Sequence[ColumnStatistics]) -> tuple[dict[str, _Number], bool]:
+        """Number the values of one key. Return whether its first value has different numbers of rows, too."""
         first, *others = columns
         rows, values = table.rows, [self._values(table, each) for each in columns]
-        groups = min(max(values[0], -(-rows // _product(values[1:])), 1), rows)
+        capacity = math.prod(self._capacity(table, each) for each in others)
+        groups = min(max(values[0], -(-rows // capacity)), rows)
         is_ordered = first.order >= _ORDERED or first.name == next(iter(table.primary_key), None)
         row = ":row" if is_ordered else self._permuted(table, first)
-        group = f"({row} * {groups} / {rows})"
+        group, start = f"({row} * {groups} / {rows})", f"({{0}} * {rows} + {groups - 1}) / {groups}"
+        least, left = rows // groups, -(-rows // groups)
+        low = self._first_key(table, first, groups)
+        is_varied = (
+            is_ordered and low is not None and 1 < least < left + least - 1 <= min(capacity, math.prod(values[1:]))
+        )
+        if is_varied:
+            # Each group begins some rows later, up to the least number of rows of a group.
+            start += f" + permute({{0}}, {groups}) % {least} * least({{0}}, 1)"
+            group = f"({group} - case when :row < {start.format(group)} then 1 else 0 end)"
+            left += least - 1
         numbers = {first.name: _Number(groups, group)}
+        known = f"(:{first.name} - {low})" if is_varied else group
         # The number of the row among those with the same first value.
-        rest, left = f"({row} - ({group} * {rows} + {groups - 1}) / {groups})", -(-rows // groups)
+        rest = f"({row} - ({start.format(known)}))"
         for each, count in zip(others, values[1:], strict=True):
             if left <= 1:
                 break
-            is_last = each is others[-1]
-            size = max(count, left) if is_last else count
+            size = max(count, left) if each is others[-1] else count
             if size > 2 * left:
                 # Neighbors differ, and so do the groups.
-                step = next(k for k in range(round(size * 0.618), 0, -1) if gcd(k, size) == 1)
+                step = next(k for k in range(round(size * 0.618), 0, -1) if math.gcd(k, size) == 1)
                 numbers[each.name] = _Number(size, f"(({rest} * {step} + {group}) % {size})")
             else:
                 numbers[each.name] = _Number(size, f"({rest} % {size})")
             rest, left = f"({rest} / {size})", -(-left // size)
-        return numbers
+        return numbers, is_varied
+
+    def _first_key(self, table: TableStatistics, column: ColumnStatistics, groups: int) -> int | None:
+        """Return the first value of a column that has each key of its parent table, if these are consecutive."""
+        parent = self._parent(table, column)
+        if parent is None or parent[0].rows != groups or not column.name.isidentifier():
+            return None
+        key = parent[1]
+        is_dense = key.kind == "integer" and key.unique and key.high - key.low + 1 == groups
+        return key.low if is_dense and key.order >= _ORDERED else None
+
+    def _capacity(self, table: TableStatistics, column: ColumnStatistics) -> int:
+        """Return how many different values a column can have."""
+        parent = self._parent(table, column)
+        if parent is not None:
+            return parent[0].rows
+        return column.high - column.low + 1 if column.kind in _NUMBERS else table.rows
 
     def _values(self, table: TableStatistics, column: ColumnStatistics) -> int:
         """Return how many different values a column may have."""
         parent = self._parent(table, column)
         return max(min(column.distinct, parent[0].rows) if parent is not None else column.distinct, 1)
-
-
-def _product(values: Sequence[int]) -> int:
-    made = 1
-    for each in values:
-        made *= each
-    return made
 
 
 def _parents_first(tables: Sequence[TableStatistics]) -> list[TableStatistics]:

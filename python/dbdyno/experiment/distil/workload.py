@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
+from typing import Literal
 
 from dbdyno.base.errors import InputError
 from dbdyno.base.numbers import figure, percent, whole
@@ -44,12 +45,15 @@ _FEWEST_PHASES = 2
 _REGULAR = 0.3
 
 
+Form = Literal["statements", "experiment", "synthetic"]
+
+
 @dataclass(frozen=True)
 class Workload:
     """A .sql file for an engine.
 
     ``clients``: sessions that were busy on average, rounded up; ``covered``: its share ``of`` the recorded time, or of
-    the statements; ``options``: of ``dbdyno run`` to execute it as recorded; ``names``: the numbers of the trace's
+    the statements; ``sends_text``: the application doesn't prepare statements; ``names``: the numbers of the trace's
     statements by their names in the file, ``texts``: their texts; ``phases``: of its transactions, empty if their rate
     was constant.
     """
@@ -60,7 +64,7 @@ class Workload:
     covered: float
     of: str
     transactions: int
-    options: str
+    sends_text: bool
     names: Mapping[str, int]
     texts: Mapping[int, str]
     phases: Sequence[Phase] = ()
@@ -84,7 +88,7 @@ class _Names:
 class WorkloadWriter:
     """Writes workloads. ``think``: with the pauses of clients; ``top``: at most so many transactions.
 
-    ``experiment``: it becomes an experiment, which `dbdyno run` takes without ``--mix``.
+    ``form``: a file of statements, or what becomes an experiment on the application's database or on synthetic tables.
     """
 
     header: Header
@@ -93,7 +97,7 @@ class WorkloadWriter:
     file: str
     think: bool = True
     top: int = 50
-    experiment: bool = False
+    form: Form = "statements"
 
     def write(self, units: Units, rejected: Mapping[int, str] = MappingProxyType({})) -> Workload:
         """Write the transactions with the largest shares of time. Raises InputError if there are none.
@@ -129,14 +133,11 @@ class WorkloadWriter:
         of = "time" if units.duration_ns else "statements"
         text = "\n".join([*head, *body]) + "\n"
         clients, found = self._clients(units), self._phases(units, total)
-        options = self._options(clients)
         texts = {number: self.texts[number] for number in names.statements.values()}
         engine = self.header.engine
-        return Workload(text, engine, clients, covered, of, len(chosen), options, names.statements, texts, found)
-
-    def _options(self, clients: int) -> str:
-        load = f"--set clients={clients}" if self.experiment else f"--mix --clients {clients}"
-        return f"{load} --set prepare=never" if self.header.sends_text else load
+        return Workload(
+            text, engine, clients, covered, of, len(chosen), self.header.sends_text, names.statements, texts, found
+        )
 
     def _parsed(self, statement: int) -> Parsed:
         return parse_uses(self.texts[statement], self.header.engine)
@@ -163,9 +164,9 @@ class WorkloadWriter:
         if header.seconds:
             rate, seconds = figure(total / header.seconds), figure(header.seconds)
             yield f"-- In {seconds} s, {_counted(clients, 'busy session')} did {rate} of its transactions per second."
-            file = "FILE.toml" if self.experiment else "FILE.sql"
-            yield f"-- To run it like that: dbdyno run {file} {self._options(clients)} --system URL"
-        if found and not self.experiment:
+            name = "FILE.sql" if self.form == "statements" else "FILE.toml"
+            yield f"-- To run it like that: {run_command(name, clients, 'URL', self.form, sends_text=self.header.sends_text)}"
+        if found and self.form == "statements":
             words = "As stages of an experiment (`dbdyno describe FILE.sql --mix --toml`), without pauses:"
             yield f"-- The rate varied. {words}"
             yield from (f"-- {line}" for line in stage_lines(found))
@@ -264,7 +265,7 @@ class _Parameters:
     def __init__(self, unit: Unit, parsed: dict[int, Parsed], writer: WorkloadWriter) -> None:
         chooser = writer.chooser
         has_last_key = engine_of(writer.header.engine).last_key is not None
-        self._experiment = writer.experiment
+        self._form = writer.form
         self._chooser = chooser
         self._uses: dict[tuple[int, int], Use] = {}
         self._origin: dict[tuple[int, int], tuple[int, int]] = {}
@@ -345,7 +346,7 @@ class _Parameters:
         title = self._titles[result.slot]
         is_key = title.startswith("insert")
         what = f"the key that `{title}` generates" if is_key else f"a result of `{title}`"
-        otherwise = "" if self._experiment else "; without `--mix`, these values"
+        otherwise = "; without `--mix`, these values" if self._form == "statements" else ""
         return f"-- `{name}`: {what}{otherwise}"
 
     def _name(self, origin: tuple[int, int], turn: int) -> str:
@@ -387,6 +388,16 @@ def _loop_words(item: Item, repeats: int) -> str:
     times = f"{low} times" if low == high else f"{low} to {high} times, {figure(item.mean_repeats)} on average"
     cut = f"; {repeats} are written here" if round(item.mean_repeats) > repeats else ""
     return f"-- {what}: repeated {times}{cut}."
+
+
+def run_command(file: str, clients: int, system: str, form: Form, *, sends_text: bool) -> str:
+    """Return the command that runs a workload. ``system``: the database, which synthetic tables don't need.
+
+    ``sends_text``: the application doesn't prepare statements.
+    """
+    given = f"--mix --clients {clients}" if form == "statements" else f"--set clients={clients}"
+    given += " --set prepare=never" if sends_text else ""
+    return f"dbdyno run {file} {given}" + ("" if form == "synthetic" else f" --system {system}")
 
 
 def stage_lines(found: Sequence[Phase]) -> list[str]:
