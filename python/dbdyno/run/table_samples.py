@@ -99,6 +99,8 @@ class TableReader:
             own = {each.name: each.collation for each in table.columns}
             options = {_option(each, own.get(str(each.column))) for each in index.keys}
             option = options.pop() if len(options) == 1 else ""
+            if options:
+                left_out.append(f"how the columns of the index {index.name} differ in order, collation or class.")
             made = {self.engine: option} if option else {}
             yield IndexStatistics(name, columns, index.unique, index.keys[0].prefix, made)
 

@@ -43,8 +43,9 @@ _DAY_S = 86_400
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(?::(\d\d))?(\.\d+)?(Z|[+-]\d\d(?::?\d\d)?)?")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-?)(?:[0-9a-fA-F]{4}\1){3}[0-9a-fA-F]{12}")
-# Different values of which each has its own share.
+# Different values of which each has its own share, and their length.
 MOST_LISTED = 50
+_LONGEST_LISTED = 60
 # Columns with a larger share of different values have hardly any value twice.
 _NEARLY_ALL = 0.9
 _MOST_SUMMED = 1_000_000
@@ -186,7 +187,8 @@ def column_statistics(
     identities = numbers if numbers is not None else [tuple(each) for each in strings]
     made = _with(made, order=_rank_correlation([key for key, _ in pairs], [each for _, each in pairs]))
     counts = Counter(identities)
-    if len(counts) <= MOST_LISTED and not declared.unique:
+    is_short = numbers is not None or max(lengths) <= _LONGEST_LISTED
+    if len(counts) <= MOST_LISTED and is_short and not declared.unique:
         listed = sorted(counts.items()) if numbers is not None else counts.most_common()
         sizes = [0 if numbers is not None else each[1] for each, _ in listed]
         shares = [count / len(present) for _, count in listed]

@@ -112,6 +112,8 @@ class SyntheticTables:
                 made["primary_key"] = True
                 if table.name in self._generated and each.kind == "integer":
                     made["autoincrement"] = True
+            if any(_is_of_column(index) and each.name in index.columns for index in table.indexes):
+                made["unique"] = True
             if table.rows:
                 made["fill"] = self._fill(table, each, composite)
             columns[each.name] = made
@@ -119,8 +121,9 @@ class SyntheticTables:
         document["rows"] = table.rows
         if len(table.primary_key) > 1:
             document["primary_key"] = list(table.primary_key)
-        if table.indexes:
-            document["indexes"] = [_index(each) for each in table.indexes]
+        indexes = [_index(each) for each in table.indexes if not _is_of_column(each)]
+        if indexes:
+            document["indexes"] = indexes
         return {**document, "columns": columns}
 
     def _fill(self, table: TableStatistics, column: ColumnStatistics, composite: Mapping[str, _Number]) -> Generator:
@@ -199,19 +202,21 @@ class SyntheticTables:
         rows, values = table.rows, [self._values(table, each) for each in columns]
         capacity = math.prod(self._capacity(table, each) for each in others)
         groups = min(max(values[0], -(-rows // capacity)), rows)
+        parent = self._parent(table, first)
+        if parent is not None and _NEARLY_ALL * parent[0].rows <= groups:
+            groups = min(parent[0].rows, rows)
         is_ordered = first.order >= _ORDERED or first.name == next(iter(table.primary_key), None)
         row = ":row" if is_ordered else self._permuted(table, first)
         group, start = f"({row} * {groups} / {rows})", f"({{0}} * {rows} + {groups - 1}) / {groups}"
-        least, left = rows // groups, -(-rows // groups)
+        left = -(-rows // groups)
+        # Each group begins some rows later, so that their sizes differ.
+        later = min(rows // groups, min(capacity, math.prod(values[1:])) - left + 1)
         low = self._first_key(table, first, groups)
-        is_varied = (
-            is_ordered and low is not None and 1 < least < left + least - 1 <= min(capacity, math.prod(values[1:]))
-        )
+        is_varied = is_ordered and low is not None and later > 1
         if is_varied:
-            # Each group begins some rows later, up to the least number of rows of a group.
-            start += f" + permute({{0}}, {groups}) % {least} * least({{0}}, 1)"
+            start += f" + permute({{0}}, {groups}) % {later} * least({{0}}, 1)"
             group = f"({group} - case when :row < {start.format(group)} then 1 else 0 end)"
-            left += least - 1
+            left += later - 1
         numbers = {first.name: _Number(groups, group)}
         known = f"(:{first.name} - {low})" if is_varied else group
         # The number of the row among those with the same first value.
@@ -268,6 +273,11 @@ def _is_by_row(table: TableStatistics, column: ColumnStatistics) -> bool:
     """Whether the number of a row decides the column's value."""
     in_key = any(column.name in each for each in (table.primary_key, *(i.columns for i in table.indexes if i.unique)))
     return column.unique or in_key or (abs(column.order) >= _ORDERED and not column.listed)
+
+
+def _is_of_column(index: IndexStatistics) -> bool:
+    """Whether an index has no name, because a column is declared unique."""
+    return index.unique and not index.name and len(index.columns) == 1
 
 
 def _index(index: IndexStatistics) -> dict[str, Any]:

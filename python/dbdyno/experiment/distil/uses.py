@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from dbdyno.base.sql_tree import VALUE, sql_tree
 from dbdyno.engines import engine_of
+from dbdyno.engines.catalog_table import quoted
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -179,5 +180,4 @@ def _written_name(name: exp.Expr, grammar: str) -> str:
     identifier = name if isinstance(name, exp.Identifier) else name.this
     if not isinstance(identifier, exp.Identifier):
         return name.name
-    is_plain = identifier.name.isidentifier() and identifier.name.islower()
-    return identifier.name if is_plain or not identifier.args.get("quoted") else identifier.sql(dialect=grammar)
+    return quoted(identifier.name, grammar) if identifier.args.get("quoted") else identifier.name
