@@ -54,7 +54,7 @@ def synthetic_document(
     generated = {names[each.table] for each in parsed if _generates_key(each, keys.get(names.get(each.table, ""), ()))}
     tables = SyntheticTables(statistics, frozenset(generated))
     own = ANY if engine in DIALECTS else engine
-    document = with_tables(experiment_document(workload, output, trace, own), tables, names)
+    document = with_tables(experiment_document(workload, output, trace, own), tables, names, engine)
     if engine_of(engine).is_server:
         added = tables.foreign_keys(lambda name: quoted(name, str(engine_of(engine).grammar)))
         document["setup"] = [{engine: each} for each in added]

@@ -413,6 +413,9 @@ class Engine:
     last_key: str | None = None
     """A query for the key that the session's last insert generated; ``None``: only `returning` gives it."""
 
+    last_number: str | None = None
+    """A query for the last number of a sequence in the session: instead of another engine's :attr:`last_key`."""
+
     replays = False
     """Whether recorded statements can be replayed on it."""
 

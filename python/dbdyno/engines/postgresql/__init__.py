@@ -78,6 +78,7 @@ class Postgresql(ServerEngine):
         "and c.conrelid = coalesce(to_regclass({table}), to_regclass(quote_ident({table}))) "
         "and a.attname = {column} limit 1))::text"
     )
+    last_number = "select lastval()"
     row_as_json = "json_build_array"
     statement_totals = (
         "select coalesce(json_agg(json_build_object('statement', query, 'count', calls, 'total_ms', total_exec_time, "

@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from dbdyno.engines.lookup import all_engines
 from dbdyno.experiment.distil.tables import SyntheticTables
 from dbdyno.experiment.distil.workload import Workload, stage_lines
 from dbdyno.experiment.mix import mix_document
 from dbdyno.experiment.queries import read_statements
 from dbdyno.experiment.toml_text import COMMENT
 from dbdyno.model.experiment.generators import read_column
+from dbdyno.model.experiment.sql import ANY
 
 
 def experiment_document(workload: Workload, output: str, trace: str, engine: str) -> dict[str, Any]:
@@ -33,11 +35,16 @@ def experiment_document(workload: Workload, output: str, trace: str, engine: str
     return document
 
 
-def with_tables(document: Mapping[str, Any], tables: SyntheticTables, names: Mapping[str, str]) -> dict[str, Any]:
+def with_tables(
+    document: Mapping[str, Any], tables: SyntheticTables, names: Mapping[str, str], engine: str
+) -> dict[str, Any]:
     """Return an experiment with generated tables, whose values its parameters have.
 
-    ``names``: of the tables, by their names in statements.
+    ``names``: of the tables, by their names in statements; ``engine``: of the trace.
     """
+    # An engine's function isn't translated for others.
+    keys = {each.name: each.last_key or each.last_number for each in all_engines()}
+    last_key = {ANY: keys[engine], **{name: text for name, text in keys.items() if text and name != engine}}
 
     def replaced(part: Any) -> Any:
         if isinstance(part, dict):
@@ -45,11 +52,12 @@ def with_tables(document: Mapping[str, Any], tables: SyntheticTables, names: Map
             if column is not None:
                 exponent = part.get("draw", {}).get("zipf")
                 return tables.parameter(names[column[0]], column[1].strip('"`'), exponent)
-            return {key: replaced(each) for key, each in part.items()}
+            made = {key: replaced(each) for key, each in part.items()}
+            return {**made, "execute": last_key} if made.get("execute", "") == last_key[ANY] else made
         return [replaced(each) for each in part] if isinstance(part, list) else part
 
     made = {**document, "transactions": replaced(document["transactions"])}
     # A file's tables come before what runs on them.
-    keys = list(made)
-    before, after = keys[: keys.index("system")], keys[keys.index("system") :]
+    parts = list(made)
+    before, after = parts[: parts.index("system")], parts[parts.index("system") :]
     return {**{key: made[key] for key in before}, "tables": tables.document(), **{key: made[key] for key in after}}
