@@ -57,6 +57,15 @@ def test_a_sample_shows_how_values_are_spread(exponent: float, is_counted: bool)
     assert len(np.unique(again)) == pytest.approx(distinct, rel=0.1 if is_counted else 0.2)
 
 
+@pytest.mark.parametrize("distinct", [20_000, 200_000])
+def test_many_values_are_spread_as_few_pairs_show(distinct: int) -> None:
+    random = np.random.default_rng(3)
+    sample = np.unique(random.integers(0, distinct, 4000), return_counts=True)[1]
+    spread, _ = fitted_spread([int(each) for each in sample], 1_000_000)
+    assert spread is not None and spread.exponent is None
+    assert spread.values == pytest.approx(distinct, rel=0.35)
+
+
 def test_values_without_repetition_have_no_spread() -> None:
     assert fitted_spread([1] * 4000, 1_000_000) == (None, 1_000_000)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import calendar
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -49,6 +49,8 @@ _LONGEST_LISTED = 60
 # Columns with a larger share of different values have hardly any value twice.
 _NEARLY_ALL = 0.9
 _MOST_SUMMED = 1_000_000
+# Values that rows are drawn from, in relation to the rows.
+_MOST_UNUSED = 20
 
 
 @dataclass(frozen=True)
@@ -326,16 +328,18 @@ def fitted_spread(counts: Sequence[int], rows: float, distinct: int | None = Non
     def exponent(values: int) -> float:
         return exponent_of(counts, values) if is_skewed else 0.0
 
-    values = _solved(lambda values: _expected(values, exponent(values), drawn), found)
+    # A sum over more values takes too long.
+    most = max(min(round(rows), _MOST_SUMMED), found) if is_skewed else round(_MOST_UNUSED * rows)
+    values = _solved(lambda values: _expected(values, exponent(values), drawn), found, most)
     different = round(_expected(values, exponent(values), rows)) if distinct is None else distinct
     if different >= _NEARLY_ALL * rows:
         return None, different
     return Spread(values, exponent(values) or None), different
 
 
-def _solved(expected: Any, distinct: int) -> int:
-    """Return the number of values of which ``distinct`` ones are expected to be drawn."""
-    low, high = distinct, min(distinct * 20, max(_MOST_SUMMED, distinct))
+def _solved(expected: Callable[[int], float], distinct: int, most: int) -> int:
+    """Return the number of values, at most ``most``, of which ``distinct`` ones are expected to be drawn."""
+    low, high = distinct, max(most, distinct)
     while high - low > max(low // 200, 1):
         middle = (low + high) // 2
         low, high = (middle, high) if expected(middle) < distinct else (low, middle)
@@ -344,7 +348,7 @@ def _solved(expected: Any, distinct: int) -> int:
 
 def _expected(values: int, exponent: float, rows: float) -> float:
     """Return the expected number of different values among ``rows`` draws."""
-    if exponent == 0 or values > _MOST_SUMMED:
+    if exponent == 0:
         return values * -float(np.expm1(rows * np.log1p(-1 / values)))
     weights = np.arange(1, values + 1, dtype=float) ** -exponent
     shares = np.minimum(weights / weights.sum(), 1 - 1e-12)
