@@ -165,7 +165,8 @@ class WorkloadWriter:
             rate, seconds = figure(total / header.seconds), figure(header.seconds)
             yield f"-- In {seconds} s, {_counted(clients, 'busy session')} did {rate} of its transactions per second."
             name = "FILE.sql" if self.form == "statements" else "FILE.toml"
-            yield f"-- To run it like that: {run_command(name, clients, 'URL', self.form, sends_text=self.header.sends_text)}"
+            run = run_command(name, clients, "URL", self.form, sends_text=self.header.sends_text)
+            yield f"-- To run it like that: {run}"
         if found and self.form == "statements":
             words = "As stages of an experiment (`dbdyno describe FILE.sql --mix --toml`), without pauses:"
             yield f"-- The rate varied. {words}"
