@@ -15,7 +15,7 @@ from dbdyno.experiment.control_statements import CONTROLS
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import Experiment, make_experiment
 from dbdyno.experiment.factors import MIX_FACTORS
-from dbdyno.experiment.parameter_values import Generator, read_pause
+from dbdyno.experiment.parameter_values import Generator, base_of, order_of, read_pause
 from dbdyno.experiment.queries import Query, check_parameters, generator_of
 from dbdyno.experiment.substitute import escape
 from dbdyno.experiment.toml_text import COMMENT, write_toml
@@ -118,6 +118,8 @@ class _Transaction:
         self._engine = engine
         self._uses = Counter(name for member in members for name in member.parameters)
         self._generators: dict[str, Generator] = {}
+        # Parameters to which others are relative.
+        self._bases: set[str | None] = set()
         # Parameters whose values are results of a statement.
         self._results: set[str] = set()
 
@@ -133,9 +135,10 @@ class _Transaction:
                 if name not in self._results:
                     self._read(member, name)
             self._add_results(member)
+        self._bases = {base_of(made) for made in self._generators.values()}
         sets = [
-            {COMMENT: self._about(name), "set": name, "value": made}
-            for name, made in self._generators.items()
+            {COMMENT: self._about(name), "set": name, "value": self._generators[name]}
+            for name in order_of(self._generators, f"{self._location}, line {members[0].line}: {members[0].name}")
             if self._is_set(name)
         ]
         if block is None or any(member.controls for member in members):
@@ -155,7 +158,7 @@ class _Transaction:
 
     def _is_set(self, name: str) -> bool:
         """Whether a step above the statements stores a parameter's value, because several places use it."""
-        return name in self._generators and self._uses[name] > 1
+        return name in self._generators and (self._uses[name] > 1 or name in self._bases)
 
     def _about(self, name: str) -> list[str]:
         """Return the comments about a parameter: they begin with its name in backticks."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
@@ -13,6 +14,7 @@ from dbdyno.base.errors import InputError
 
 HINT = "write `1..1000`, `'a', 'b'`, `2024-01-01..2024-01-31`, `null`, or `@column of table`"
 _SKEW_HINT = "write `1..1000 zipf 1.1`, `1..1000 gaussian`, `'a', 'b' zipf 1`, or `@column of table zipf 1.1`"
+_RELATIVE_HINT = "write `:a + 99`, `:a - 10` or `:a + 10..99`, where `:a` is a parameter of the same transaction"
 _PAUSE_HINT = "write `50ms`, `20ms..100ms`, or `exp(50ms)` for a random time of this mean; units: us, ms, s"
 
 Generator = Any
@@ -42,6 +44,8 @@ _WORDS = {_NULL: None, "true": True, "false": False}
 _SQL_NAME = r"\"[^\"]+\"|`[^`]+`|\S+"
 _COLUMN = re.compile(rf"@\s*({_SQL_NAME})\s+of\s+({_SQL_NAME})", re.IGNORECASE)
 _ITEM = re.compile(r"\s*(?:'((?:[^']|'')*)'|([^',]+?))\s*(,|$)")
+# A value above or below that of another parameter.
+_RELATIVE = re.compile(r":([^\W\d]\w*)\s*([+-])\s*(\d{1,18})(?:\s*\.\.\s*(\d{1,18}))?")
 # How often each value is drawn, after the values.
 _SKEW = re.compile(r"(.*\S)\s+(zipf|gaussian)(?:\s+(\S+))?", re.IGNORECASE | re.DOTALL)
 
@@ -72,9 +76,53 @@ def read_values(words: str, location: str) -> Generator:
         return _skewed(skew[1], kind, _strength(skew[3], kind, location), location)
     if words.startswith("@"):
         return {"column": _column(words, location)}
+    if words.startswith(":"):
+        return _relative(words, location)
     if "'" not in words and ".." in words:
         return _range(words, location)
     return _pick(_list(words, location))
+
+
+def _relative(words: str, location: str) -> Generator:
+    match = _RELATIVE.fullmatch(words)
+    if match is None:
+        raise InputError(location, f"`{words}` is not a value relative to another parameter", _RELATIVE_HINT)
+    name, sign, low, high = match.groups()
+    if high is None:
+        return {"expression": f":{name} {sign} {int(low)}"}
+    if int(low) > int(high):
+        raise InputError(location, f"the start of the range {low}..{high} is greater than its end", _RELATIVE_HINT)
+    return {"expression": f":{name} {sign} random({int(low)}, {int(high)})"}
+
+
+def base_of(generator: Generator) -> str | None:
+    """Return the parameter to whose value a generator's is relative; None for other generators."""
+    expression = generator.get("expression") if isinstance(generator, dict) else None
+    match = re.match(r":(\w+) [+-] ", expression) if isinstance(expression, str) else None
+    return None if match is None else match[1]
+
+
+def order_of(generators: Mapping[str, Generator], location: str) -> list[str]:
+    """Return the parameters in an order in which each is set after the one that it is relative to. Raises InputError.
+
+    ``location``: for errors.
+    """
+    ordered: list[str] = []
+
+    def add(name: str, above: tuple[str, ...]) -> None:
+        base = base_of(generators[name])
+        if base is not None and base not in ordered:
+            if base not in generators:
+                raise InputError(location, f":{name} is relative to :{base}, which has no values here", _RELATIVE_HINT)
+            if base in above:
+                raise InputError(location, f":{name} is relative to itself", "give one of its bases other values")
+            add(base, (*above, name))
+        if name not in ordered:
+            ordered.append(name)
+
+    for name in generators:
+        add(name, (name,))
+    return ordered
 
 
 def read_pause(words: str, location: str) -> Generator:

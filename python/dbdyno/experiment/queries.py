@@ -16,7 +16,7 @@ from dbdyno.engines.statements import bind
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import Experiment, make_experiment
 from dbdyno.experiment.factors import QUERY_FACTOR
-from dbdyno.experiment.parameter_values import HINT, Generator, read_values
+from dbdyno.experiment.parameter_values import HINT, Generator, base_of, order_of, read_values
 from dbdyno.experiment.sql_file import Block, Pause, Statement, split_statements
 from dbdyno.experiment.substitute import escape
 from dbdyno.experiment.toml_text import write_toml
@@ -270,7 +270,11 @@ def statement_levels(queries: Sequence[Query], given: Mapping[str, str], locatio
     return {
         query.name: {
             "sql": query.sql,
-            **_drawn({name: generator_of(query, name, given, location) for name in query.parameters}, query.parameters),
+            **_drawn(
+                {name: generator_of(query, name, given, location) for name in query.parameters},
+                query.parameters,
+                f"{location}, line {query.line}: {query.name}",
+            ),
         }
         for query in queries
     }
@@ -301,11 +305,12 @@ def check_parameters(queries: Sequence[Query], given: Mapping[str, str], locatio
         raise InputError(location, problem, "remove the comment, or write the parameter into a statement")
 
 
-def _drawn(generators: Mapping[str, Generator], parameters: Sequence[str]) -> dict[str, Any]:
-    """Return generators for a statement's `?`. A parameter that occurs several times is set once, by a step."""
-    if len(generators) == len(parameters):
+def _drawn(generators: Mapping[str, Generator], parameters: Sequence[str], location: str) -> dict[str, Any]:
+    """Return generators for a statement's `?`. A parameter that is used several times is set once, by a step."""
+    ordered = order_of(generators, location)
+    if len(generators) == len(parameters) and all(base_of(generators[name]) is None for name in ordered):
         return {"sets": [], "params": [generators[name] for name in parameters]}
-    sets = [{"set": name, "value": generator} for name, generator in generators.items()]
+    sets = [{"set": name, "value": generators[name]} for name in ordered]
     return {"sets": sets, "params": [{"variable": name} for name in parameters]}
 
 

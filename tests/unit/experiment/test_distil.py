@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections import Counter
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -229,6 +230,47 @@ def test_a_transaction_begins_as_recorded(tmp_path: Path) -> None:
     assert text.count("begin immediate;") == text.count("commit;") == 1
     assert "-- Recorded 2 times" in text
     assert "BEGIN" not in text and "deferred" not in text
+
+
+def test_the_end_of_a_range_is_relative_to_its_beginning(tmp_path: Path) -> None:
+    path = tmp_path / "ranges.trace"
+    values = Values(None)
+    with TraceWriter(path, Header("sqlite", "test", values.kept)) as writer:
+        for number in range(40):
+            begin = number * 37 % 1000
+            parameters = [values.of(each) for each in (begin, begin + 99, begin, begin + 10 + number % 3)]
+            text = "select n from t where (id between ? and ?) or (m >= ? and m < ?)"
+            writer.add(1, text, Execution(number * 1000, 1000, 1, None, None, parameters))
+    text = distilled(path, Chooser(None, None)).text
+    assert "where (id between :id and :id_2) or (m >= :id and m < :m)" in text
+    assert "-- :id_2 = :id + 99\n" in text
+    assert "-- :m = :id + 10..12\n" in text
+    mix = mix_experiment(read_statements(text, "x.sql", "sqlite"), {}, "x.sql", "sqlite")
+    assert ":id + random(10, 12)" in mix.text
+
+
+def test_transactions_stand_for_similar_ones(tmp_path: Path) -> None:
+    path = tmp_path / "shards.trace"
+    chooser, count = Random(2), 600
+    executed: Counter[str] = Counter()
+    with TraceWriter(path, Header("sqlite", "test")) as writer:
+        for number in range(count):
+            tables = [chooser.choice("abcd") for _ in range(8)]
+            statements = [f"update {table}{place % 2} set n = n + 1" for place, table in enumerate(tables)]
+            executed.update(statements)
+            for text in ("begin", *statements, "commit"):
+                writer.add(1, text, Execution(number * 1000, 1000))
+        for number in range(count):
+            writer.add(2, "select 1", Execution(number * 1000, 10))
+    made = distilled(path, Chooser(None, None))
+    assert "similar transaction" in made.text
+    assert made.covered > 0.95
+    weighted: Counter[str] = Counter()
+    for each in read_statements(made.text, "x.sql", "sqlite"):
+        weighted[each.sql] += each.weight
+    for text, number in executed.items():
+        share = weighted[text] / sum(weighted[other] for other in executed)
+        assert share == pytest.approx(number / executed.total(), abs=0.06)
 
 
 def test_columns_without_equal_values_get_new_ones() -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from conftest import Cli
 from dbdyno.base.errors import InputError
 from dbdyno.experiment.parameter_values import read_values
-from dbdyno.experiment.queries import queries_experiment, read_queries
+from dbdyno.experiment.queries import queries_experiment, read_queries, statement_levels
 from dbdyno.model.result.convert import from_json
 from dbdyno.model.result.shape import Document
 from dbdyno.report.html import html_report
@@ -67,6 +67,8 @@ def test_statements_parameters_and_names_are_read() -> None:
         ("-1e3", {"pick": [-1000.0]}),
         ("'one'", {"pick": ["one"]}),
         ("@city of customers", {"column": "customers.city"}),
+        (":low + 99", {"expression": ":low + 99"}),
+        (":low-10..20", {"expression": ":low - random(10, 20)"}),
     ],
 )
 def test_values_are_ranges_lists_and_columns(words: str, made: Any) -> None:
@@ -87,6 +89,9 @@ def test_values_are_ranges_lists_and_columns(words: str, made: Any) -> None:
             "'a'..'b'",
             "1 2",
             "'a' 'b'",
+            ":low",
+            ":low + 20..10",
+            ":low * 2",
         ),
     ],
 )
@@ -230,3 +235,25 @@ def test_a_column_of_a_server_is_drawn_from(cli: Cli, system: str) -> None:
     _, document = run_queries(cli, text, "--system", system, "--set", f"name=@{place}")
     (cell,) = document["cells"]
     assert cell["failed"] == {} and cell["throughput"]["mean"] > 0
+
+
+RELATIVE = """
+-- :low = 1..100
+-- :high = :low + 9
+select count(*) from t where id between :low and :high;
+"""
+
+
+def test_a_value_is_relative_to_another_parameter() -> None:
+    (query,) = read_queries(RELATIVE, "x.sql", "sqlite")
+    levels = statement_levels([query], {}, "x.sql")
+    assert levels[query.name]["sets"] == [
+        {"set": "low", "value": {"uniform": [1, 100]}},
+        {"set": "high", "value": {"expression": ":low + 9"}},
+    ]
+    for values, problem in (
+        ({"high": ":other + 1"}, "relative to :other, which has no values here"),
+        ({"low": ":high - 1"}, "is relative to itself"),
+    ):
+        with pytest.raises(InputError, match=problem):
+            statement_levels([query], values, "x.sql")

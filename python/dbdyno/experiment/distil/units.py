@@ -278,7 +278,7 @@ class _Recognizer:
         unit.duration_ns += duration
         repeated = [repeats for _, repeats in groups]
         _record(unit, inner, repeated)
-        if is_transaction and len(unit.samples) < _SAMPLES and self._sampled < _MOST_SAMPLED:
+        if len(unit.samples) < _SAMPLES and self._sampled < _MOST_SAMPLED:
             self._sampled += len(inner)
             unit.samples.append(_sample(unit, inner, repeated))
         return unit

@@ -17,7 +17,9 @@ from dbdyno.base.text import shortened
 from dbdyno.engines import engine_of
 from dbdyno.experiment.distil.parameters import Chooser, Chosen
 from dbdyno.experiment.distil.phases import Phase, phases
+from dbdyno.experiment.distil.ranges import range_widths
 from dbdyno.experiment.distil.results import Finder, Result
+from dbdyno.experiment.distil.selection import Selected, select
 from dbdyno.experiment.distil.units import Counts, Item, Slot, Unit, Units
 from dbdyno.experiment.distil.uses import Parsed, Use, parse_uses
 from dbdyno.experiment.factors import MIX_FACTORS
@@ -26,8 +28,6 @@ from dbdyno.trace.header import Header
 # Statements of a .sql file, and repetitions of a loop that are written out.
 _MOST_STATEMENTS = 190
 _MOST_REPEATS = 20
-# A transaction with a smaller share of the time, and of all transactions, is left out.
-_RARE = 0.001
 # A client's and the network's own time is no pause.
 _LEAST_PAUSE_US = 1000
 _COARSE_US = 100_000
@@ -107,27 +107,28 @@ class WorkloadWriter:
         names = _Names()
         left_out = units.left_out.copy()
         parsed = {slot.statement: self._parsed(slot.statement) for each in units.units for slot in each.slots}
-        chosen: list[Unit] = []
-        statements, executed = 0, sum(each.count for each in units.units)
+        accepted: list[Unit] = []
         for unit in units.units:
             wrong = next((slot.statement for slot in unit.slots if slot.statement in rejected), None)
-            if wrong is not None:
+            if wrong is None:
+                accepted.append(unit)
+            else:
                 left_out[f"{self.texts[wrong]}` and its transaction, rejected: `{rejected[wrong]}"] += unit.count
-                continue
-            size = sum(len(item.slots) * _repeats(item) for item in unit.items)
+
+        def size(unit: Unit) -> int:
+            own = sum(len(item.slots) * _repeats(item) for item in unit.items)
             # A query for its key may follow each insert.
-            size += sum(parsed[slot.statement].verb == "insert" for slot in unit.slots)
-            is_rare = unit.duration_ns <= _RARE * units.duration_ns and unit.count <= _RARE * executed
-            if is_rare or len(chosen) >= self.top or statements + size > _MOST_STATEMENTS:
-                left_out["(rare transactions)"] += unit.count
-                continue
-            chosen.append(unit)
-            statements += size
+            return own + sum(parsed[slot.statement].verb == "insert" for slot in unit.slots)
+
+        chosen, rare = select(accepted, size, self.top, _MOST_STATEMENTS)
+        if rare:
+            left_out["(rare transactions)"] += rare
         if not chosen:
             raise InputError(self.file, "the trace contains no statement that a workload can contain", "record more")
         total = sum(each.count for each in chosen)
         body = [line for unit in chosen for line in self._unit(unit, total, names, parsed)]
         done = sum(each.duration_ns for each in chosen)
+        executed = sum(each.count for each in units.units)
         covered = done / units.duration_ns if units.duration_ns else total / executed
         head = list(self._head(units, total, covered, left_out))
         of = "time" if units.duration_ns else "statements"
@@ -183,11 +184,13 @@ class WorkloadWriter:
             yield f"-- Left out: {_counted(count, 'time')} `{shortened(' '.join(text.split()), _SHOWN_LEFT_OUT)}`"
         yield ""
 
-    def _unit(self, unit: Unit, total: int, names: _Names, parsed: dict[int, Parsed]) -> Iterator[str]:
+    def _unit(self, selected: Selected, total: int, names: _Names, parsed: dict[int, Parsed]) -> Iterator[str]:
+        unit = selected.unit
         transaction = names.unique(self._title(unit, parsed))
         mean = f", {figure(unit.duration_ns / unit.count / 1e6)} ms each" if unit.duration_ns else ""
-        yield f"-- Recorded {_counted(unit.count, 'time')}{mean}."
-        yield f"-- weight: {_weight(100 * unit.count / total)}"
+        similar = f" It stands for {_counted(selected.similar, 'similar transaction')}." if selected.similar else ""
+        yield f"-- Recorded {_counted(unit.count, 'time')}{mean}.{similar}"
+        yield f"-- weight: {_weight(100 * selected.count / total)}"
         if unit.mean_run >= _LEAST_RUN:
             yield f"-- Perhaps an N+1 loop: executed {figure(unit.mean_run)} times in a row on average."
         if unit.is_transaction:
@@ -299,6 +302,10 @@ class _Parameters:
                 self._origin[key] = self._returning.setdefault(source, key)
                 self._results[key] = result
         self._titles = [parsed[slot.statement].name for slot in unit.slots]
+        self._widths = {
+            (id(unit.slots[number]), place): width
+            for (number, place), width in range_widths(unit, parsed, chooser.integers).items()
+        }
 
     def returned(self, slot: Slot) -> list[str]:
         """Return the names for the columns of a statement's first row; empty if no later statement uses them."""
@@ -337,9 +344,13 @@ class _Parameters:
             written.append(self._chooser.as_string(f":{name}") if own.form == "string" else f":{name}")
             if name not in self._declared:
                 self._declared.add(name)
+                width = self._widths.get(origin)
+                words, because = chosen.words, chosen.because
+                if width is not None and written[width.base].startswith(":"):
+                    words, because = width.words(written[width.base][1:]), "the end of the range"
                 if iteration == 0:
-                    lines.append(f"-- `{name}`: {chosen.because}")
-                lines.append(f"-- :{name} = {chosen.words}")
+                    lines.append(f"-- `{name}`: {because}")
+                lines.append(f"-- :{name} = {words}")
         return written, lines
 
     def _result_words(self, name: str, origin: tuple[int, int]) -> str:

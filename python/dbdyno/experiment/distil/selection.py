@@ -1,0 +1,94 @@
+"""Select the transactions of a workload: those with the most time, which also stand for rare ones similar to them.
+
+An application that chooses among statements at many places has too many different transactions to write them all.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from dbdyno.experiment.distil.units import Unit
+
+# A transaction with a smaller share of the time, and of all transactions, is rare.
+_RARE = 0.001
+# Transactions are similar if this part of their statements is equal.
+_SIMILAR = 0.5
+# Rare transactions are written, too, if the others have less of the time.
+_ENOUGH = 0.9
+
+
+@dataclass
+class Selected:
+    """A transaction to write. ``similar``: executions of transactions that it stands for, and their ``similar_ns``."""
+
+    unit: Unit
+    similar: int = 0
+    similar_ns: int = 0
+
+    @property
+    def count(self) -> int:
+        """How many executions it stands for, with its own."""
+        return self.unit.count + self.similar
+
+    @property
+    def duration_ns(self) -> int:
+        """Their time in total."""
+        return self.unit.duration_ns + self.similar_ns
+
+
+def select(
+    units: Sequence[Unit], size: Callable[[Unit], int], most: int, most_statements: int
+) -> tuple[list[Selected], int]:
+    """Select transactions, and return how many executions none of them stands for.
+
+    ``units``: the ones with the most time first. ``size``: the statements that a transaction takes in the file;
+    ``most``, ``most_statements``: what the file may contain.
+    """
+    total_ns, executed = sum(unit.duration_ns for unit in units), sum(unit.count for unit in units)
+    selected: list[Selected] = []
+    rest: list[Unit] = []
+    statements = covered = 0
+
+    def is_rare(unit: Unit) -> bool:
+        return unit.duration_ns <= _RARE * total_ns and unit.count <= _RARE * executed
+
+    for unit in sorted(units, key=is_rare):
+        is_needed = not is_rare(unit) or (unit.is_transaction and covered < _ENOUGH * (total_ns or executed))
+        if is_needed and len(selected) < most and statements + size(unit) <= most_statements:
+            selected.append(Selected(unit))
+            statements += size(unit)
+            covered += unit.duration_ns if total_ns else unit.count
+        else:
+            rest.append(unit)
+    return selected, _assign(rest, selected)
+
+
+def _assign(rest: Sequence[Unit], selected: Sequence[Selected]) -> int:
+    """Have the most similar selected transaction stand for each of the rest; return the executions without one."""
+    kinds = [(_kind(each.unit), _statements(each.unit)) for each in selected]
+    alone = 0
+    for unit in rest:
+        kind, own = _kind(unit), _statements(unit)
+        similarities = [_similarity(own, other) if same == kind else 0.0 for same, other in kinds]
+        best = max(range(len(similarities)), key=similarities.__getitem__, default=None)
+        if best is None or not unit.is_transaction or similarities[best] < _SIMILAR:
+            alone += unit.count
+        else:
+            selected[best].similar += unit.count
+            selected[best].similar_ns += unit.duration_ns
+    return alone
+
+
+def _kind(unit: Unit) -> tuple[bool, bool, str]:
+    return unit.is_transaction, unit.rolled_back, unit.begin
+
+
+def _statements(unit: Unit) -> Counter[int]:
+    return Counter(slot.statement for slot in unit.slots)
+
+
+def _similarity(a: Counter[int], b: Counter[int]) -> float:
+    """Return the part of both transactions' statements that are equal."""
+    return 2 * (a & b).total() / (a.total() + b.total())
