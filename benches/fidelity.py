@@ -211,9 +211,10 @@ def measure(application: Application, place: Place, python: Path, rounds: int) -
     writes = ["--allow-writes"] if place.engine != "sqlite" else []
     dbdyno("replay", trace, "--system", place.url("replayed"), *writes, "-o", "replayed.trace", work=work)
     shown = dbdyno("distil", trace, "-o", "load.sql", "--system", place.url("distilled"), work=work)
-    found = re.search(r"--clients (\d+)( --set prepare=never)?", shown)
+    found = re.search(r"--clients (\d+)", shown)
     assert found is not None
-    options = ["--clients", found[1], *(found[2] or "").split(), "--set", f"seconds={SECONDS}", "--rounds", str(rounds)]
+    # A replay sends text.
+    options = ["--clients", found[1], "--set", "prepare=never", f"--set=seconds={SECONDS}", "--rounds", str(rounds)]
     dbdyno("run", "load.sql", "--mix", "--system", place.url("distilled"), *writes, *options, work=work)
     dbdyno("trace", "compare", "replayed.trace", "last", "--json", "agreement.json", work=work)
     comparison: dict[str, Any] = json.loads((work / "agreement.json").read_text())

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dbdyno.analysis.measured.metrics import done
 from dbdyno.base.numbers import figure, percent, time_words
 from dbdyno.model.result.cell import Cell
-from dbdyno.model.result.reading import ratio
+from dbdyno.model.result.reading import count, part, ratio
 
 # Counts to show. Embedded databases have `write_bytes`, servers `log_bytes`.
 _SHOWN = {
@@ -50,11 +51,15 @@ def cost_per_transaction(cpu_s: float | None, counters: Mapping[str, float], tra
 
 
 def cost_of_cell(cell: Cell) -> SystemCost:
-    """Return the cost of each successful transaction of a cell."""
-    counters = {
-        **{name: value for name, value in cell.io_per_transaction.items() if value is not None},
-        **cell.observed.counters,
-    }
+    """Return the cost of each successful transaction of a cell; failed ones add to it."""
+    counters = {name: value for name, value in cell.io_per_transaction.items() if value is not None}
+    observed = [each.observed for each in done(cell)]
+    sums: Counter[str] = Counter()
+    for each in observed:
+        sums.update({name: value for name, value in part(each, "counters").items() if isinstance(value, int | float)})
+    acknowledged = sum(count(each, "acknowledged") or 0 for each in observed)
+    if acknowledged:
+        counters |= {name: value / acknowledged for name, value in sums.items()}
     return SystemCost(_cpu_ms(cell), counters, _cache_hits(counters))
 
 

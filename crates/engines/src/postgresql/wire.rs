@@ -13,6 +13,10 @@ use postgres_protocol::message::frontend;
 use std::fmt::Display;
 use std::ops::Range;
 
+/// A pooler's answer to the parameter that makes sessions read-only.
+const READ_ONLY_REJECTED: &str = "unsupported startup parameter: default_transaction_read_only";
+const POOLER: &str = ": let the pooler ignore it (`ignore_startup_parameters`)";
+
 /// A message's type byte and its length.
 const HEAD: usize = 5;
 
@@ -55,7 +59,13 @@ impl Wire {
         };
         logged_in(begun).await.map_err(|failure: Failure| {
             failure.explained(|message| {
-                let advice = if message.ends_with("(53300)") { FULL } else { "" };
+                let advice = if message.ends_with("(53300)") {
+                    FULL
+                } else if message.contains(READ_ONLY_REJECTED) {
+                    POOLER
+                } else {
+                    ""
+                };
                 format!("connecting to {}: {message}{advice}", target.place())
             })
         })
