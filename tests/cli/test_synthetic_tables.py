@@ -214,7 +214,7 @@ def test_kept_values_are_not_written(cli: Cli, shop: Path) -> None:
             ("-o", "my.sql", "--system", "sqlite:shop.db"),
             "--synthetic: only an experiment contains tables; name a .toml",
         ),
-        (("-o", "my.toml"), "--synthetic: no database is named; name the application's database with `--system`"),
+        (("-o", "my.toml"), "--synthetic: it needs a database; name the application's database with `--system`"),
     ],
 )
 def test_wrong_arguments(cli: Cli, arguments: tuple[str, ...], words: str) -> None:

@@ -54,7 +54,7 @@ def distil_trace(file: str, output: str, systems: Sequence[str], options: Distil
     if options.form == "synthetic" and not is_experiment:
         raise InputError("--synthetic", "only an experiment contains tables", "name a .toml file with `--output`")
     if options.form == "synthetic" and not systems:
-        raise InputError("--synthetic", "no database is named", "name the application's database with `--system`")
+        raise InputError("--synthetic", "it needs a database", "name the application's database with `--system`")
     if is_experiment and options.form == "statements":
         options = replace(options, form="experiment")
     check_writable(output, "--output")
@@ -65,7 +65,7 @@ def distil_trace(file: str, output: str, systems: Sequence[str], options: Distil
         document = synthetic_document(workload, output, file, parse_url(systems[0]), options.directory)
     else:
         document = experiment_document(workload, output, file, workload.engine)
-    # What was written must be what `dbdyno run` reads.
+    # `dbdyno run` must be able to read it.
     experiment = make_experiment(parse(write_toml(document), output, Path()))
     write_text(output, experiment.text if is_experiment else workload.text)
     number = f"{workload.transactions} {'transaction' if workload.transactions == 1 else 'transactions'}"

@@ -57,7 +57,7 @@ EXAMPLES: Mapping[str, tuple[str, str]] = {
     ),
     "distil": (
         "distil day.trace -o my.sql --system postgresql://me@host/shop",
-        "run my.sql --mix --clients 8 --system postgresql://me@host/shop",
+        "distil day.trace -o my.toml --system sqlite:shop.db --synthetic",
     ),
     "replay": (
         "replay day.trace --system sqlite:copy.db",

@@ -436,7 +436,7 @@ class Engine:
     """
 
     row_as_json: str | None = None
-    """The function that makes a JSON array of its arguments; ``None``: it has none."""
+    """The function that makes a JSON array of its arguments; ``None`` without such a function."""
 
     def read_log(self, file: TextIO, location: str, form: str | None, prefix: str | None) -> "StatementLog":
         """Read a log of its statements. ``location``: the file; ``prefix``: what begins each line. Raises InputError.

@@ -92,7 +92,7 @@ def mix_document(
 
 
 def _about(members: Sequence[Query]) -> list[str]:
-    """Return the comments about a transaction. A statement that is one by itself has all of its own."""
+    """Return the comments about a transaction. A statement outside of transactions has all of its comments."""
     first = members[0]
     if first.block is not None:
         return list(first.block.comments)

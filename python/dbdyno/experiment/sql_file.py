@@ -52,7 +52,7 @@ _CLIENTS = {"\\": "psql or mysql", ".": "the sqlite3 or duckdb shell"}
 
 @dataclass(frozen=True)
 class Pause:
-    """A pause of a client, ``-- think: TIME``. ``line``: the line of the comment; ``comments``: those above it."""
+    """A pause of a client, ``-- think: TIME``. ``line``: the line of the comment; ``comments``: other ones above it."""
 
     words: str
     line: int
@@ -412,7 +412,7 @@ def _is_directive(comment: Token) -> bool:
 
 
 def _head(above: Sequence[Token]) -> Sequence[Token]:
-    """Return the comments about a file: those above the last empty line before the first directive or statement."""
+    """Return the comments about a file: all above the last empty line before the first directive or statement."""
     first = next((at for at, each in enumerate(above) if each.kind is Kind.COMMENT and _is_directive(each)), len(above))
     empty = [at for at, each in enumerate(above[:first]) if each.kind is Kind.SPACE and each.text.count("\n") > 1]
     return [each for each in above[: empty[-1]] if each.kind is Kind.COMMENT] if empty else []

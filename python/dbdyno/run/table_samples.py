@@ -25,7 +25,7 @@ from dbdyno.run.column_samples import column_keys
 _MOST_ROWS = 4000
 # Functions take at most 100 arguments in PostgreSQL.
 _MOST_ARGUMENTS = 90
-# Different values are counted in tables of so many rows; in larger ones, they are estimated from the sample.
+# In larger tables, the number of different values is estimated from the sample.
 _MOST_COUNTED = 100_000
 _STRINGS = ("text", "json", "uuid")
 
@@ -39,7 +39,7 @@ class TableReader:
     catalog: Callable[[Sequence[str]], Catalog]
 
     def read(self, names: Sequence[str]) -> list[TableStatistics]:
-        """Return the statistics of tables, named as in the catalog, and of those that they refer to.
+        """Return the statistics of tables, named as in the catalog, and of their parents by foreign keys.
 
         Raises DbdynoError.
         """

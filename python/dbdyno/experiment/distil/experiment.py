@@ -1,4 +1,4 @@
-"""Make an experiment of a workload, as a person would have written it."""
+"""Make a readable experiment of a workload."""
 
 from __future__ import annotations
 

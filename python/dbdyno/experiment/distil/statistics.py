@@ -79,7 +79,7 @@ class Spread:
 class ColumnStatistics:
     """Statistics of a column.
 
-    ``nulls``: the share of null; ``spread``: of the others, ``None`` if hardly any value is there twice; ``low``,
+    ``nulls``: the share of null; ``spread``: of other values, ``None`` if hardly any value occurs twice; ``low``,
     ``high``: the range, in days, in seconds, or in units of 10^-``decimals``; ``lengths``: of strings, the least, the
     mean and the greatest; ``listed``: the share and the length of each value, if there are few; ``order``: the rank
     correlation with the primary key; ``template``: how a string contains the time.
@@ -116,7 +116,7 @@ class IndexStatistics:
 
 @dataclass(frozen=True)
 class TableStatistics:
-    """Statistics of a table. ``left_out``: what an experiment can't say of it."""
+    """Statistics of a table. ``left_out``: properties that an experiment can't have."""
 
     name: str
     rows: int
@@ -295,7 +295,7 @@ def _two_digits(number: float, *, up: bool) -> int:
 
 
 def _rank_correlation(keys: Sequence[Any], values: Sequence[Any]) -> float:
-    """Return Spearman's rank correlation; 0 if the values have no order."""
+    """Return Spearman's rank correlation; 0 if the values can't be ordered."""
     try:
         ranks = [_ranks(keys), _ranks(values)]
     except TypeError:
@@ -318,7 +318,7 @@ def fitted_spread(counts: Sequence[int], rows: float, distinct: int | None = Non
     """Fit a distribution, from which ``rows`` draws are likely to have as many different values and equal pairs.
 
     ``counts``: how often a sample contains each value; ``distinct``: different values of all rows, if that is known.
-    Return the number of different values, too. The distribution is ``None`` if hardly any value is there twice.
+    Return the number of different values, too. The distribution is ``None`` if hardly any value occurs twice.
     """
     drawn, found = (float(sum(counts)), len(counts)) if distinct is None else (rows, distinct)
     if found >= drawn:

@@ -46,7 +46,7 @@ class _Number:
 
 
 class SyntheticTables:
-    """Tables of an experiment that are like those with some statistics.
+    """Tables of an experiment that have the statistics of other tables.
 
     ``generated``: tables whose primary key the statements don't insert.
     """
@@ -219,7 +219,7 @@ class SyntheticTables:
             left += later - 1
         numbers = {first.name: _Number(groups, group)}
         known = f"(:{first.name} - {low})" if is_varied else group
-        # The number of the row among those with the same first value.
+        # The number of the row within its group.
         rest = f"({row} - ({start.format(known)}))"
         for each, count in zip(others, values[1:], strict=True):
             if left <= 1:
@@ -276,7 +276,7 @@ def _is_by_row(table: TableStatistics, column: ColumnStatistics) -> bool:
 
 
 def _is_of_column(index: IndexStatistics) -> bool:
-    """Whether an index has no name, because a column is declared unique."""
+    """Whether an index belongs to a column that is declared unique."""
     return index.unique and not index.name and len(index.columns) == 1
 
 
@@ -292,7 +292,7 @@ def _index(index: IndexStatistics) -> dict[str, Any]:
 
 
 def _weighted(values: Sequence[Any], column: ColumnStatistics) -> Generator:
-    """Return one of the values that are listed, with its share."""
+    """Return a generator of listed values with their shares."""
     weights = [_share(share) for share, _ in column.listed[: len(values)]]
     return {"pick": list(values) if len(set(weights)) == 1 else {"values": list(values), "weights": weights}}
 

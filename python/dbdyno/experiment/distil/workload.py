@@ -88,7 +88,7 @@ class _Names:
 class WorkloadWriter:
     """Writes workloads. ``think``: with the pauses of clients; ``top``: at most so many transactions.
 
-    ``form``: a file of statements, or what becomes an experiment on the application's database or on synthetic tables.
+    ``form``: statements, an experiment on the application's database, or an experiment on synthetic tables.
     """
 
     header: Header
