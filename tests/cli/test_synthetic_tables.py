@@ -23,7 +23,7 @@ SCHEMA = """
     create table employee (id integer primary key, name text, manager integer references employee);
     create table customer (id integer primary key autoincrement, mail varchar(80) not null unique, name varchar(40),
         card varchar(20), phone text, score integer, created datetime, active bool,
-        referrer integer references employee);
+        referrer integer references Employee (ID));
     create table profile (customer integer primary key references customer (id), bio text, born date);
     create table product (id integer primary key, sku text unique, price decimal(10, 2));
     create table liked (customer integer references customer (id), product integer references product (id),
@@ -109,7 +109,7 @@ STATEMENTS = (
     "select bio from profile where customer = ?",
     "select count(*) from liked where customer = ?",
     "select price from product where sku = ?",
-    "select name from employee where manager = ?",
+    "select name from employee where MANAGER = ?",
 )
 
 
@@ -179,6 +179,7 @@ def test_tables_are_like_the_real_ones_without_their_values(cli: Cli, shop: Path
                 apart |= {"distinct": 6, "most": 4} if old["rows"] < 100 else {}
                 close = {key: abs(new[key] - old[key]) <= max(apart.get(key, 0), 0.1 * old[key]) for key in old}
                 wrong += [(table, column, key, old[key], new[key]) for key, fine in close.items() if not fine]
+        assert '{ key = "employee.id"' in text
         missing = "select count(*) from liked where customer not in (select id from customer)"
         assert synthetic.execute(missing).fetchone() == (0,)
     assert not wrong, "\n".join(map(str, wrong))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dbdyno.base.errors import InputError
@@ -43,16 +43,17 @@ class TableReader:
 
         Raises DbdynoError.
         """
+        # SQLite's foreign keys may write names in another case.
         found: dict[str, TableStatistics] = {}
-        wanted = list(names)
+        wanted = {name.lower(): name for name in names}
         while wanted:
-            tables = {each.name: each for each in self.catalog(wanted).tables if each.schema_name is None}
-            for name in wanted:
-                if name in tables:
-                    found[name] = self._table(tables[name])
-            parents = {column.parent[0] for each in found.values() for column in each.columns if column.parent}
-            wanted = sorted(parents - found.keys() - set(wanted))
-        return list(found.values())
+            for table in self.catalog(sorted(wanted.values())).tables:
+                if table.schema_name is None and table.name.lower() in wanted:
+                    found[table.name.lower()] = self._table(table)
+            parents = [column.parent[0] for each in found.values() for column in each.columns if column.parent]
+            missing = found.keys() | wanted.keys()
+            wanted = {name.lower(): name for name in parents if name.lower() not in missing}
+        return [_with_parents(each, found) for each in found.values()]
 
     def _table(self, table: Table) -> TableStatistics:
         left_out: list[str] = []
@@ -159,6 +160,17 @@ class TableReader:
             return int(ends[0] or ""), int(ends[1] or "")
         except ValueError:
             return None
+
+
+def _with_parents(table: TableStatistics, found: Mapping[str, TableStatistics]) -> TableStatistics:
+    """Name parents as they are named themselves, and leave out unknown ones."""
+    columns = []
+    for column in table.columns:
+        parent = found.get(column.parent[0].lower()) if column.parent is not None else None
+        of = [] if parent is None else [each.name for each in parent.columns]
+        key = [name for name in of if column.parent is not None and name.lower() == column.parent[1].lower()]
+        columns.append(replace(column, parent=(parent.name, key[0]) if parent is not None and key else None))
+    return replace(table, columns=columns)
 
 
 def _orderable(value: Any) -> Any:

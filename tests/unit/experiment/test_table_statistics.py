@@ -107,6 +107,16 @@ def test_values_in_the_order_of_the_key_stay_so() -> None:
     assert fill == {"expression": "1000 + :row * 2801 / 400"}
 
 
+def test_values_fit_into_their_types() -> None:
+    assert described("integer", "smallint", list(range(32_000, 32_700))).high == 32_767
+    prices = described("number", "decimal(4, 2)", [each / 100 for each in range(9100, 9999)])
+    assert (prices.low, prices.high) == (9100, 9999)
+    assert described("text", "text", [["2026-02-30", 10]] * 3).kind == "text"
+    codes = [[f"{each:x}", 3] for each in range(1000, 3000)]
+    short = SyntheticTables([TableStatistics("t", 2000, [described("text", "varchar(3)", codes, unique=True)])])
+    assert short.document()["t"]["columns"]["c"]["type"] == "varchar(4)"
+
+
 def table(name: str, *columns: ColumnStatistics, rows: int = 100) -> TableStatistics:
     return TableStatistics(name, rows, columns, ["id"])
 

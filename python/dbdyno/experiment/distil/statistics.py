@@ -9,7 +9,8 @@ import calendar
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any, Literal
@@ -172,22 +173,26 @@ def column_statistics(
     if kind == "number" and numbers is None:
         kind, numbers = "real", [float(each) for each in present]
     made = ColumnStatistics(declared.name, kind, _type(declared.type, kind), nulls, parent=declared.parent)
-    made = _with(made, decimals=decimals, template=template, unique=declared.unique)
+    made = replace(made, decimals=decimals, template=template, unique=declared.unique)
     if not present:
         return made
     filled = table.rows * (1 - nulls)
     if numbers is not None:
-        low, high = table.ends or _rounded(kind, min(numbers), max(numbers))
-        made = _with(made, low=low, high=high)
-        if kind == "integer" and max(abs(low), abs(high)) >= _INT_32:
-            made = _with(made, type="bigint")
+        ends = table.ends or (min(numbers), max(numbers))
+        if kind == "integer" and max(map(abs, ends)) >= _INT_32:
+            made = replace(made, type="bigint")
+        if table.ends is None:
+            most = _greatest(made.type, decimals)
+            low, high = _rounded(kind, *ends)
+            ends = (max(low, -most), min(high, most)) if kind in ("integer", "number") else (low, high)
+        made = replace(made, low=ends[0], high=ends[1])
     strings = [each if isinstance(each, list) else [str(each), len(str(each))] for each in present]
     lengths = [int(str(length)) for _, length in strings]
-    made = _with(made, lengths=(min(lengths), sum(lengths) / len(lengths), max(lengths)))
+    made = replace(made, lengths=(min(lengths), sum(lengths) / len(lengths), max(lengths)))
     if kind in ("binary", "json"):
         return made
     identities = numbers if numbers is not None else [tuple(each) for each in strings]
-    made = _with(made, order=_rank_correlation([key for key, _ in pairs], [each for _, each in pairs]))
+    made = replace(made, order=_rank_correlation([key for key, _ in pairs], [each for _, each in pairs]))
     counts = Counter(identities)
     is_short = numbers is not None or max(lengths) <= _LONGEST_LISTED
     if len(counts) <= MOST_LISTED and is_short and not declared.unique:
@@ -195,22 +200,16 @@ def column_statistics(
         sizes = [0 if numbers is not None else each[1] for each, _ in listed]
         shares = [count / len(present) for _, count in listed]
         found = Spread(len(counts))
-        return _with(made, listed=list(zip(shares, sizes, strict=True)), spread=found, distinct=len(counts))
+        return replace(made, listed=list(zip(shares, sizes, strict=True)), spread=found, distinct=len(counts))
     if kind == "text" and counts[("", 0)] > 1:
-        made = _with(made, empty=counts.pop(("", 0)) / len(present))
+        made = replace(made, empty=counts.pop(("", 0)) / len(present))
         full = [each for each in lengths if each]
-        made = _with(made, lengths=(min(full), sum(full) / len(full), max(full)))
+        made = replace(made, lengths=(min(full), sum(full) / len(full), max(full)))
         filled *= 1 - made.empty
     if declared.unique:
-        return _with(made, distinct=round(filled))
+        return replace(made, distinct=round(filled))
     spread, distinct = fitted_spread(list(counts.values()), filled, table.distinct)
-    return _with(made, spread=spread, distinct=distinct)
-
-
-def _with(made: ColumnStatistics, **changes: Any) -> ColumnStatistics:
-    from dataclasses import replace
-
-    return replace(made, **changes)
+    return replace(made, spread=spread, distinct=distinct)
 
 
 def _kind(kind: Kind | None, present: Sequence[Any]) -> Kind:
@@ -226,12 +225,21 @@ def _kind(kind: Kind | None, present: Sequence[Any]) -> Kind:
 
 
 def _kind_of_strings(texts: Sequence[str]) -> Kind:
-    if all(map(_DATE.fullmatch, texts)):
-        return "date"
-    if all(map(_TIME.fullmatch, texts)):
-        return "timestamp"
+    with suppress(ValueError):
+        # Texts like 2026-02-30 are not times.
+        if all(_DATE.fullmatch(each) and date.fromisoformat(each) for each in texts):
+            return "date"
+        if all(_TIME.fullmatch(each) and datetime.fromisoformat(each) for each in texts):
+            return "timestamp"
     is_identifier = all(map(_UUID.fullmatch, texts)) and len(set(texts)) == len(texts) > 1
     return "uuid" if is_identifier else "text"
+
+
+def _greatest(type_: str, decimals: int) -> int:
+    """Return the greatest number that a column can have, in units of its decimals."""
+    if match := re.fullmatch(r"decimal\((\d+)(?:, (\d+))?\)", type_):
+        return int(10 ** (int(match[1]) - int(match[2] or 0) + decimals)) - 1
+    return {"smallint": 2**15 - 1, "integer": _INT_32 - 1}.get(type_, 2**63 - 1)
 
 
 def _type(declared: str, kind: Kind) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dbdyno.base.errors import InputError
 from dbdyno.experiment.distil.statistics import ColumnStatistics, IndexStatistics, TableStatistics
 from dbdyno.experiment.toml_text import COMMENT
 
@@ -20,7 +21,6 @@ _FILLER = "x"
 # Parents with children from which all have some.
 _NEARLY_ALL = 0.95
 _MOST_PRODUCT = 2**62
-_LONGEST_NUMBER = 18
 _TIMES = ("date", "timestamp")
 _NUMBERS = ("boolean", "integer", "number", *_TIMES)
 # The length of an identifier without dashes.
@@ -74,12 +74,12 @@ class SyntheticTables:
         """Return values of a column for a parameter; ``exponent``: of their skew, if they have one."""
         of = self._tables[table]
         made = self._column(of, column)
-        key = f"{table}.{column}"
+        key = f"{table}.{made.name}"
         parent = self._parent(of, made)
         if exponent is None:
-            if parent is not None or _is_by_row(of, made) or made.nulls or made.spread is None:
-                return {"key": key}
-            return self._value(of, made, self._number(of, made, {}))
+            number = self._number(of, made, {})
+            is_random = number is not None and number.is_random and not _is_by_row(of, made)
+            return self._value(of, made, number) if is_random else {"key": key}
         if parent is not None:
             return {"key": f"{parent[0].name}.{parent[1].name}", "draw": {"zipf": exponent}}
         if _is_by_row(of, made) or made.spread is None:
@@ -90,7 +90,13 @@ class SyntheticTables:
         return self._value(of, made, _Number(made.spread.values, exponent=exponent))
 
     def _column(self, table: TableStatistics, name: str) -> ColumnStatistics:
-        return next(each for each in table.columns if each.name == name)
+        """Return a column. Raises InputError for a name that isn't one, such as SQLite's `rowid`."""
+        named = [each for each in table.columns if each.name == name]
+        named = named or [each for each in table.columns if each.name.lower() == name.lower()]
+        if not named:
+            problem = "a parameter has its values, but it is not a column that can be generated"
+            raise InputError(f"{table.name}.{name}", problem, "leave out `--synthetic`")
+        return named[0]
 
     def _parent(
         self, table: TableStatistics, column: ColumnStatistics
@@ -107,7 +113,7 @@ class SyntheticTables:
         composite, left_out = self._composite(table)
         columns = {}
         for each in table.columns:
-            made: dict[str, Any] = {"type": each.type}
+            made: dict[str, Any] = {"type": self._type(table, each, composite)}
             if list(table.primary_key) == [each.name]:
                 made["primary_key"] = True
                 if table.name in self._generated and each.kind == "integer":
@@ -125,6 +131,17 @@ class SyntheticTables:
         if indexes:
             document["indexes"] = indexes
         return {**document, "columns": columns}
+
+    def _type(self, table: TableStatistics, column: ColumnStatistics, composite: Mapping[str, _Number]) -> str:
+        """Return the type of a column, wide enough for the numbers of its stand-ins."""
+        parent = self._parent(table, column)
+        if parent is not None:
+            return self._type(*parent, {})
+        number = self._number(table, column, composite)
+        if column.kind != "text" or number is None or column.listed:
+            return column.type
+        digits = len(str(number.values - 1))
+        return column.type if digits <= column.lengths[2] else f"varchar({digits})"
 
     def _fill(self, table: TableStatistics, column: ColumnStatistics, composite: Mapping[str, _Number]) -> Generator:
         made = self._value(table, column, self._number(table, column, composite))
