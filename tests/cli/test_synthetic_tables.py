@@ -22,7 +22,7 @@ FIRST, LAST = ("Ada", "Bob", "Dmitri", "Heidi", "Judy"), ("Miller", "Sokolov", "
 SCHEMA = """
     create table employee (id integer primary key, name text, manager integer references employee);
     create table customer (id integer primary key autoincrement, mail varchar(80) not null unique, name varchar(40),
-        card varchar(20), phone text, score integer, created datetime, active bool,
+        card varchar(20), phone, score integer, created datetime, active bool,
         referrer integer references Employee (ID));
     create table profile (customer integer primary key references customer (id), bio text, born date);
     create table product (id integer primary key, sku text unique, price decimal(10, 2));

@@ -80,7 +80,9 @@ class TableReader:
                 left_out.append(f"the foreign key of {column.name}, which has several columns.")
                 parent = None
             if not is_same:
-                left_out.append(f"the type {column.type} of {column.name}, which is {type_} here.")
+                # The values of an enumeration are in parentheses.
+                declared = column.type.partition("(")[0].strip()
+                left_out.append(f"the type {declared} of {column.name}, which is {type_} here.")
             if column.generated:
                 left_out.append(f"how {column.name} is computed.")
             refers_to = (parent[0], parent[1]) if parent else None
@@ -142,8 +144,12 @@ class TableReader:
         """Return SQL for a column's value, or for the beginning and the length of a long one."""
         engine = engine_of(self.engine)
         name = quoted(column.name, str(engine.grammar))
+        binary = f"{engine.row_as_json}('', length({name}))"
         if column.kind == "binary":
-            return f"{engine.row_as_json}('', length({name}))"
+            return binary
+        if column.kind is None:
+            # Only SQLite has columns without a type, and values of any type in them.
+            return f"case when typeof({name}) = 'blob' then {binary} else {name} end"
         if column.kind in _STRINGS:
             text = self._text(column)
             return f"{engine.row_as_json}(substr({text}, 1, {SHOWN_CHARACTERS}), length({text}))"

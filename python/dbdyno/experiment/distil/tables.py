@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,7 +60,7 @@ class SyntheticTables:
         """Return the tables as an experiment has them."""
         return {name: self._table(each) for name, each in self._tables.items()}
 
-    def foreign_keys(self, quote: Any) -> list[str]:
+    def foreign_keys(self, quote: Callable[[str], str]) -> list[str]:
         """Return the statements that add the foreign keys. ``quote``: quotes a name."""
         return [
             f"alter table {quote(table.name)} add foreign key ({quote(column.name)}) "
