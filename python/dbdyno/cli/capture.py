@@ -11,13 +11,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
 from rich.text import Text
 
 from dbdyno.base.console import Console
 from dbdyno.base.errors import InputError, SystemFailed
 from dbdyno.base.numbers import figure, percent, whole
-from dbdyno.base.text import shortened
+from dbdyno.cli.statement_table import statement_table
 from dbdyno.engines import engine_of
 from dbdyno.engines.url import parse_url
 from dbdyno.report.export import check_writable, is_output, write_text
@@ -26,9 +25,6 @@ from dbdyno.trace.values import key_path
 
 _SHOWN_ERRORS = 5
 _NICE = 5
-# Of the columns of a statement's figures.
-_NUMBERS_WIDTH = 70
-_SHORTEST = 20
 
 
 @dataclass(frozen=True)
@@ -218,22 +214,19 @@ def print_trace(file: str, top: int, json_file: Path | None) -> None:
     def share(each: StatementTotals) -> float:
         return each.duration_ns / total if total else each.count / max(header.statements, 1)
 
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    heads = ("time" if total else "share", "count", "mean ms", "p50 ms", "p99 ms", "rows", "errors")
-    for head in heads:
-        table.add_column(head, justify="right", no_wrap=True, min_width=len(head))
-    table.add_column("statement", no_wrap=True)
-    for each in summary.statements[:top]:
-        times = (each.mean_ms, each.percentile_ms(50), each.percentile_ms(99))
-        table.add_row(
-            percent(share(each)),
-            whole(each.count),
-            *("" if time is None else figure(time) for time in times),
-            whole(each.rows) if each.rows else "",
-            whole(each.errors) if each.errors else "",
-            Text(shortened(each.text, max(console.width - _NUMBERS_WIDTH, _SHORTEST))),
-        )
-    console.print(table)
+    def cells(each: StatementTotals) -> dict[str, str]:
+        times = {"mean ms": each.mean_ms, "p50 ms": each.percentile_ms(50), "p99 ms": each.percentile_ms(99)}
+        return {
+            "time" if total else "share": percent(share(each)),
+            "count": whole(each.count),
+            **{head: "" if time is None else figure(time) for head, time in times.items()},
+            "rows": whole(each.rows) if each.rows else "",
+            "errors": whole(each.errors) if each.errors else "",
+        }
+
+    shown = summary.statements[:top]
+    texts = [each.text for each in shown]
+    console.print(statement_table(texts, [cells(each) for each in shown], console.width, ("p50 ms", "rows", "p99 ms")))
     if len(summary.statements) > top:
         rest = sum(share(each) for each in summary.statements[top:])
         console.print(f"{whole(len(summary.statements) - top)} more statements have {percent(rest)}.")

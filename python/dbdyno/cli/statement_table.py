@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from rich.table import Table
 from rich.text import Text
 
-from dbdyno.base.text import shortened
+from dbdyno.cli.shortened_statements import shortened_statements
 
-# Characters of a statement that are shown in any case.
-_MIN_STATEMENT = 20
+# Characters of a statement for which columns are left out.
+_MIN_STATEMENT = 36
 _GAP = 2
 
 
@@ -32,6 +32,6 @@ def statement_table(
         table.add_column(head, justify="right", no_wrap=True, min_width=needed - _GAP)
     table.add_column("statement", no_wrap=True)
     rest = max(width - sum(columns.values()) - _GAP, _MIN_STATEMENT)
-    for statement, row in zip(statements, rows, strict=True):
-        table.add_row(*(row[head] for head in columns), Text(shortened(statement, rest)))
+    for statement, row in zip(shortened_statements(statements, rest), rows, strict=True):
+        table.add_row(*(row[head] for head in columns), Text(statement))
     return table
