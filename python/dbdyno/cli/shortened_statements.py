@@ -1,4 +1,4 @@
-"""Shorten statements so that they can be told apart: long lists go first, conditions last."""
+"""Shorten statements, with their tables and conditions: long lists are left out first."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _joined(parts: Sequence[_Part]) -> str:
 
 
 def _end(parts: _Parts, at: int, ends: frozenset[str]) -> int:
-    """Return where a list that begins at ``at`` ends: at a word of ``ends``, or with the parenthesis it is in."""
+    """Return the end of a list that begins at ``at``: a word of ``ends``, or the parenthesis around it."""
     depth = 0
     while at < len(parts):
         depth += {"(": 1, ")": -1}.get(parts[at].text, 0)

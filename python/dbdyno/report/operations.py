@@ -44,7 +44,7 @@ def time_table(cell: Cell) -> list[Row]:
         for operation in cell.operations
         if operation.kind != "transaction" or operation.name not in statements
     ]
-    ordered = sorted(shown, key=lambda operation: (operation.kind != "transaction", -operation.seconds))
+    ordered = sorted(shown, key=lambda operation: -operation.seconds)
     return [
         Row(
             f"transaction {operation.name}" if operation.kind == "transaction" else called(operation),
