@@ -12,6 +12,7 @@ import pytest
 
 import dbdyno.trace
 from conftest import Cli
+from dbdyno.trace.capture import record_totals
 
 # Personal data, in all places where an application puts some.
 SECRETS = ("Bob Miller", "bob@example.com", "4111111111111111", "tok_9f8e7d6c5b", "0612345678", "bobs_app", "s3cr3tpw")
@@ -181,3 +182,43 @@ def test_keys_that_the_database_generates_are_used_again(cli: Cli) -> None:
                      "select raise(abort, 'not the order of this transaction'); end")  # fmt: skip
     ran = cli.run("my.sql", "--mix", "--system", "sqlite:shop.db", "--rounds", "1", "--set", "seconds=1")
     assert ran["cells"][0]["failed"] == {}
+
+
+def test_statements_of_loops_and_savepoints_are_measured_once(cli: Cli) -> None:
+    path = cli.directory / "shop.db"
+    with closing(sqlite3.connect(path)) as made:
+        made.execute("create table items (id integer primary key, count integer)")
+        made.executemany("insert into items (count) values (?)", ((each,) for each in range(500)))
+        made.commit()
+    with closing(dbdyno.trace.sqlite(sqlite3.connect(path, isolation_level=None), path.with_name("day.trace"))) as made:
+        for number in range(40):
+            made.execute("begin")
+            for item in range(1, 4):
+                made.execute("select count from items where id = ?", (number + item,)).fetchall()
+            made.execute("savepoint one")
+            made.execute("update items set count = count + 1 where id = ?", (number + 1,))
+            made.execute("rollback to one" if number % 2 else "release savepoint one")
+            made.execute("commit")
+    dbdyno.trace.flush()
+    options = ("--budget", "2s", "--no-try-indexes", "--json", "out.json")
+    cli("queries", "day.trace", "--system", "sqlite:shop.db", *options)
+    document = json.loads((cli.directory / "out.json").read_text())
+    assert [each["factors"]["statement"] for each in document["cells"]] == ["select items", "update items"]
+    assert document["report"]["weights"] == {"select items": 300, "update items": 100}
+    changed = ("--from", "sqlite:shop.db", "--to", "sqlite:shop.db?cache_size=100", "--budget", "2s")
+    assert "select items" in cli.invoke("upgrade", "day.trace", *changed).out
+    cli("distil", "day.trace", "-o", "my.sql", "--system", "sqlite:shop.db")
+    text = (cli.directory / "my.sql").read_text()
+    assert "savepoint s;" in text and "release savepoint s;" in text and "rollback to s;" in text
+    ran = cli.run("my.sql", "--mix", "--system", "sqlite:shop.db", "--rounds", "1", "--set", "seconds=0.3")
+    assert ran["cells"][0]["failed"] == {}
+
+
+def test_savepoints_in_statistics_are_left_out(cli: Cli) -> None:
+    texts = ("select 1 from t where a = ?", "SAVEPOINT $1", "RELEASE $1", "ROLLBACK TO $1", "COMMIT")
+    totals = [{"statement": each, "total_ms": 5.0, "rows": 1, "count": 10} for each in texts]
+    record_totals("postgresql", json.dumps(totals), cli.directory / "day.trace", "a server")
+    cli("distil", "day.trace", "-o", "my.sql")
+    text = (cli.directory / "my.sql").read_text()
+    assert "select 1 from t where a = :a" in text
+    assert "savepoint" not in text.lower() and "rollback" not in text.lower()

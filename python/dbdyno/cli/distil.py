@@ -20,7 +20,7 @@ from dbdyno.experiment.distil.units import recognize
 from dbdyno.experiment.distil.workload import Form, Workload, WorkloadWriter, run_command
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
-from dbdyno.experiment.queries import queries_experiment, read_queries
+from dbdyno.experiment.queries import is_savepoint, queries_experiment, read_queries
 from dbdyno.experiment.toml_text import write_toml
 from dbdyno.model.plan.system import SystemSpec
 from dbdyno.report.export import check_writable, write_text
@@ -86,6 +86,12 @@ def distilled(file: str, url: str | None, options: DistilOptions) -> Workload:
         problem = f"the trace has statements of {engine_of(engine).title}"
         raise InputError(f"--system {url}", problem, "name a database of this engine")
     units = recognize(trace)
+    # Outside of a transaction, such as in statistics, a savepoint can't be repeated.
+    units.units = [
+        each
+        for each in units.units
+        if each.is_transaction or not is_savepoint(trace.texts[each.slots[0].statement], engine)
+    ]
     with _database(system, options.directory) as describe:
         chooser = Chooser(describe, known_key(Path(file)), engine_of(engine).grammar, options.form != "synthetic")
         writer = WorkloadWriter(trace.header, trace.texts, chooser, file, options.think, options.top, options.form)

@@ -130,16 +130,18 @@ class ExperimentSource:
 
     def _queries(self, file: str, systems: Sequence[str]) -> Experiment:
         """Read a file of statements."""
-        from dbdyno.experiment.queries import queries_experiment, read_queries, read_statements
+        from dbdyno.experiment.queries import merged, queries_experiment, read_queries, read_statements
         from dbdyno.experiment.sql_file import read_sql_file
 
         engine, given = self._statement_engine(systems), self._parameter_values()
-        text = self._text_of_trace(file, systems) if file.lower().endswith(_TRACE) else read_sql_file(file)
+        is_trace = file.lower().endswith(_TRACE)
+        text = self._text_of_trace(file, systems) if is_trace else read_sql_file(file)
         if self.mix:
             from dbdyno.experiment.mix import mix_experiment
 
             return mix_experiment(read_statements(text, file, engine), given, file, engine)
         queries = read_queries(text, file, engine)
+        queries = merged(queries) if is_trace else queries
         return queries_experiment(queries, given, file, engine, keeps_data=_keeps_data(systems))
 
     def _text_of_trace(self, file: str, systems: Sequence[str]) -> str:

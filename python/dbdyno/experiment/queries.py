@@ -65,10 +65,11 @@ class Query:
 def read_queries(text: str, location: str, engine: str) -> list[Query]:
     """Read statements that end with `;`, with the lexical rules of an engine. ``any`` means SQLite's.
 
-    Statements that begin or end a transaction of the file (``-- transaction: NAME``) are left out. ``location``: the
-    file, for errors. Raises InputError.
+    Of the transactions of the file (``-- transaction: NAME``), the statements are left out that begin or end one, or
+    have a savepoint. ``location``: the file, for errors. Raises InputError.
     """
-    return [query for query in read_statements(text, location, engine) if not query.controls]
+    made = read_statements(text, location, engine)
+    return [query for query in made if not (query.controls or is_savepoint(query.sql, engine))]
 
 
 def read_statements(text: str, location: str, engine: str) -> list[Query]:
@@ -89,6 +90,25 @@ def read_statements(text: str, location: str, engine: str) -> list[Query]:
     if twice is not None:
         raise InputError(location, f"two statements are named {twice}", "give each a unique name")
     return made
+
+
+def merged(queries: Sequence[Query]) -> list[Query]:
+    """Return each statement once, with the weight of all its copies, such as those of a loop that is written out."""
+    made: dict[str, Query] = {}
+    for query in queries:
+        known = made.get(query.sql)
+        if known is None:
+            values = {name: words for name, words in query.values.items() if name in query.parameters}
+            made[query.sql] = replace(query, values=values)
+        else:
+            made[query.sql] = replace(known, weight=known.weight + query.weight)
+    return list(made.values())
+
+
+def is_savepoint(text: str, engine: str) -> bool:
+    """Whether a statement sets or releases a savepoint, or goes back to one: outside of transactions, it can't."""
+    words = [token.text.lower() for token in significant(tokenize(text, known_engine(engine).syntax))[:3]]
+    return words[:1] in (["savepoint"], ["release"]) or (words[:1] == ["rollback"] and "to" in words)
 
 
 def _query(statement: Statement, name: str, location: str, engine: str) -> Query:
@@ -144,7 +164,7 @@ def _is_control(tokens: Sequence[Token]) -> bool:
         return False
     if words[0] == "start":
         return words[1:2] == ["transaction"]
-    return not (words[0] == "rollback" and "to" in words[1:])
+    return not (words[0] == "rollback" and "to" in words)
 
 
 def _refuse_session_statement(tokens: Sequence[Token], text: str, location: str, *, is_alone: bool) -> None:
