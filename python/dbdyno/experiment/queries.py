@@ -65,8 +65,8 @@ class Query:
 def read_queries(text: str, location: str, engine: str) -> list[Query]:
     """Read statements that end with `;`, with the lexical rules of an engine. ``any`` means SQLite's.
 
-    Of the transactions of the file (``-- transaction: NAME``), the statements are left out that begin or end one, or
-    have a savepoint. ``location``: the file, for errors. Raises InputError.
+    In transactions of the file (``-- transaction: NAME``), controls and savepoints are left out. ``location``: the
+    file, for errors. Raises InputError.
     """
     made = read_statements(text, location, engine)
     return [query for query in made if not (query.controls or is_savepoint(query.sql, engine))]
@@ -93,7 +93,7 @@ def read_statements(text: str, location: str, engine: str) -> list[Query]:
 
 
 def merged(queries: Sequence[Query]) -> list[Query]:
-    """Return each statement once, with the weight of all its copies, such as those of a loop that is written out."""
+    """Return each statement once, with the weight of all its copies, such as the repetitions of a loop."""
     made: dict[str, Query] = {}
     for query in queries:
         known = made.get(query.sql)
