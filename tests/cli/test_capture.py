@@ -118,6 +118,7 @@ def test_no_personal_data_is_left(cli: Cli) -> None:
     assert b"Bob" not in content
     kept = cli("capture", "--from-log", "pg.csv", "-o", "kept.trace", "--values", "keep")
     assert "keyed hashes" not in kept
+    assert "It contains the values of the statements, so only you may read it." in kept
     assert "values are kept" in cli("trace", "show", "kept.trace")
 
 

@@ -79,7 +79,9 @@ def capture_trace(options: CaptureOptions) -> None:
 def _print_recorded(output: Path, header: Header, console: Console) -> None:
     console.print(f"{output}: {_contents(header)}", soft_wrap=True)
     _print_dropped(header, console)
-    if header.ordered and header.values == "hashed":
+    if header.values == "kept":
+        console.print("It contains the values of the statements, so only you may read it.", soft_wrap=True)
+    elif header.ordered:
         note = f"Values are recorded as keyed hashes. {key_path(output)} has the key: don't share it with the trace."
         console.print(note, soft_wrap=True)
 
@@ -191,7 +193,9 @@ def _contents(header: Header) -> str:
 
 def _print_dropped(header: Header, console: Console) -> None:
     if header.dropped:
-        console.print(f"! {whole(header.dropped)} statements were dropped, because recording was too slow.")
+        console.print(
+            f"! {whole(header.dropped)} statements were dropped: recording was too slow, or the disk was full."
+        )
 
 
 def print_trace(file: str, top: int, json_file: Path | None) -> None:

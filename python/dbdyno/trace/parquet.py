@@ -131,6 +131,9 @@ class TraceWriter:
         from pyarrow import parquet
 
         try:
+            if header.values == "kept":
+                # Only the owner may read the values.
+                os.close(os.open(self._partial, os.O_WRONLY | os.O_CREAT, 0o600))
             self._file = parquet.ParquetWriter(
                 str(self._partial),
                 schema(),
@@ -138,6 +141,8 @@ class TraceWriter:
                 use_dictionary=["statement", "error", "values.list.element"],
             )
         except OSError as error:
+            with contextlib.suppress(OSError):
+                self._partial.unlink(missing_ok=True)
             raise InputError(str(path), reason(error), "give a file in an existing, writable directory") from error
         self._pa = pa
 
@@ -191,20 +196,19 @@ class TraceWriter:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if kind is not None:
-            with contextlib.suppress(OSError):
+        try:
+            if kind is None:
+                self._flush()
+                self.header.sessions = max(self.header.sessions, len(self._sessions))
+                self._file.add_key_value_metadata({KEY: self.header.json()})
+                self._file.close()
+                self._partial.replace(self._path)
+        except OSError as problem:
+            raise InputError(str(self._path), reason(problem), "free some space, or give another file") from problem
+        finally:
+            with contextlib.suppress(OSError, self._pa.ArrowException):
                 self._file.close()
             self._partial.unlink(missing_ok=True)
-            return
-        self._flush()
-        self.header.sessions = max(self.header.sessions, len(self._sessions))
-        self._file.add_key_value_metadata({KEY: self.header.json()})
-        try:
-            self._file.close()
-            self._partial.replace(self._path)
-        except OSError as problem:
-            self._partial.unlink(missing_ok=True)
-            raise InputError(str(self._path), reason(problem), "free some space, or give another file") from problem
 
 
 def read_parquet(path: Path) -> tuple[Header, Texts, Iterator[Batch]]:

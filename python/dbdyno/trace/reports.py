@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, ParamSpec
 
-from dbdyno.base.errors import InputError, reason
+from dbdyno.base.errors import InputError, SystemFailed, reason
 from dbdyno.trace.bound_values import UNKNOWN_PARAMETER, TypedText, UnreadBytes
 from dbdyno.trace.header import Header
 from dbdyno.trace.journal import read_journal
@@ -59,7 +59,8 @@ class ReportRecorder:
         self.dropped = 0
         """Statements that were dropped since the last write."""
         self._written = time.monotonic()
-        self._write_failed = False
+        self.failure = ""
+        """Why statements couldn't be written; empty if all were."""
 
     def take(self, report: list[Any] | None) -> None:
         """Take a report; ``None``: the observer has nothing to report."""
@@ -97,17 +98,15 @@ class ReportRecorder:
         try:
             self._writer.write(batch, dropped, self._process)
         except OSError as error:
-            if not self._write_failed:
+            if not self.failure:
                 self._problem(f"statements can't be written, and are dropped: {reason(error)}")
-            self._write_failed = True
+            self.failure = reason(error)
             self.dropped += dropped + len(batch)
-        else:
-            self._write_failed = False
 
 
 @dataclass
 class OpenRecording:
-    """A recording in progress. ``recorders``: of running observers; ``dropped``: statements of ended ones.
+    """A recording in progress. ``recorders``: of running observers; ``dropped``, ``failure``: of ended ones.
 
     ``header``: of the trace, when the recording has ended; ``None`` if it contains no statement.
     """
@@ -115,6 +114,7 @@ class OpenRecording:
     journal: Path
     recorders: list[ReportRecorder] = field(default_factory=list)
     dropped: int = 0
+    failure: str = ""
     header: Header | None = None
 
     def add(self, recorder: ReportRecorder) -> ReportRecorder:
@@ -126,12 +126,16 @@ class OpenRecording:
         """Write what an observer has reported, which has ended."""
         recorder.flush()
         self.dropped += recorder.dropped
+        self.failure = self.failure or recorder.failure
         self.recorders.remove(recorder)
 
 
 @contextmanager
 def open_recording(output: Path) -> Iterator[OpenRecording]:
-    """Create a journal, which becomes the trace ``output`` at the end, even on failure. Raises InputError."""
+    """Create a journal, which becomes the trace ``output`` at the end, even on failure.
+
+    Raises InputError, and SystemFailed if statements couldn't be written.
+    """
     made = OpenRecording(journal_of(output))
     _create(made.journal)
     try:
@@ -140,8 +144,19 @@ def open_recording(output: Path) -> Iterator[OpenRecording]:
         for each in list(made.recorders):
             made.end(each)
         if made.journal.stat().st_size:
-            made.header = convert(made.journal, output, made.dropped)
+            made.header = _converted(made.journal, output, made.dropped)
         made.journal.unlink()
+    if made.failure:
+        written, dropped = (0, made.dropped) if made.header is None else (made.header.statements, made.header.dropped)
+        raise SystemFailed(f"{output}: {written:,} of {written + dropped:,} statements were recorded: {made.failure}")
+
+
+def _converted(journal: Path, output: Path, dropped: int) -> Header:
+    try:
+        return convert(journal, output, dropped)
+    except InputError as error:
+        hint = f"free some space, and then run `dbdyno trace convert {journal} -o {output}`"
+        raise InputError(error.location, error.problem, hint) from error
 
 
 def journal_of(output: Path) -> Path:

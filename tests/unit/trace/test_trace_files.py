@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,11 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from dbdyno.base.errors import InputError
+from dbdyno.base.errors import InputError, SystemFailed
 from dbdyno.trace.header import VERSION, Header, Transactions
 from dbdyno.trace.journal import packed
+from dbdyno.trace.journal_writer import JournalWriter
 from dbdyno.trace.parquet import Execution, TraceWriter
 from dbdyno.trace.reading import open_trace
+from dbdyno.trace.reports import ReportRecorder, open_recording
 from dbdyno.trace.summary import summarize
 
 Row = tuple[int, str, int, int]
@@ -131,3 +136,49 @@ def test_statements_that_only_failed_have_no_text(tmp_path: Path) -> None:
     rows = read(path)
     assert [each[2] for each in rows] == ["select (failed)", "insert into t values (?)", "insert into t values (?)"]
     assert summarize(open_trace(path)).errors == {"42601": 1, "error": 1}
+
+
+def test_only_the_owner_may_read_kept_values(tmp_path: Path) -> None:
+    with TraceWriter(tmp_path / "day.trace", Header("sqlite", "test", values="kept")) as writer:
+        (partial,) = tmp_path.iterdir()
+        assert partial.stat().st_mode & 0o777 == 0o600
+        writer.add(1, "select ?", Execution(values=["'bob'"]))
+    assert (tmp_path / "day.trace").stat().st_mode & 0o777 == 0o600
+
+
+@contextmanager
+def files_of_at_most(size: int) -> Iterator[None]:
+    """Let writes fail as on a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize("size", [1, 100])
+def test_a_full_disk_leaves_no_partial_trace(tmp_path: Path, size: int) -> None:
+    with pytest.raises(InputError), files_of_at_most(size):
+        write(tmp_path / "day.trace", [(1, "select ?", 5, 6)])
+    assert not list(tmp_path.iterdir())
+
+
+def record(output: Path, texts: list[str]) -> None:
+    problems: list[str] = []
+    with open_recording(output) as made:
+        recorder = made.add(ReportRecorder(JournalWriter(made.journal, "sqlite", keep=True), "1", problems.append))
+        for text in texts:
+            recorder.take([1, text, 1, 1, 1, None, None, None, None])
+            recorder.flush()
+
+
+def test_a_recording_on_a_full_disk_says_why_statements_are_missing(tmp_path: Path) -> None:
+    output = tmp_path / "day.trace"
+    problem = r"day\.trace: 0 of 1 statements were recorded: no space left"
+    with pytest.raises(SystemFailed, match=problem), files_of_at_most(100):
+        record(output, ["select 1"])
+    hint = r"free some space, and then run `dbdyno trace convert .*day\.trace\.journal -o .*day\.trace`"
+    with pytest.raises(InputError, match=hint), files_of_at_most(400):
+        record(output, ["select 1"])
+    assert [each.name for each in tmp_path.iterdir()] == ["day.trace.journal"]
