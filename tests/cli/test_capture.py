@@ -133,6 +133,14 @@ def test_no_personal_data_is_left(cli: Cli) -> None:
             ("capture", "-o", "x.trace", "--from-statistics", "sqlite:x.db"),
             "not a server with statistics of statements",
         ),
+        (
+            ("capture", "-o", "x.trace", "--listen", "127.0.0.1", "--to", "mysql://h"),
+            "--listen 127.0.0.1: it has no port; write `127.0.0.1:6543`",
+        ),
+        (
+            ("capture", "-o", "x.trace", "--listen", "127.0.0.1:80000", "--to", "mysql://h"),
+            "--listen 127.0.0.1:80000: `80000` is not a port",
+        ),
         (("trace", "show", "no.trace"), "no.trace: cannot read the trace: no such file"),
         (("distil", "no.trace", "-o", "my.json"), "its name does not end in `.sql` or `.toml`"),
     ],
@@ -223,3 +231,54 @@ def test_savepoints_in_statistics_are_left_out(cli: Cli) -> None:
     text = (cli.directory / "my.sql").read_text()
     assert "select 1 from t where a = :a" in text
     assert "savepoint" not in text.lower() and "rollback" not in text.lower()
+
+
+def test_files_are_not_overwritten(cli: Cli, shop: Path) -> None:
+    log(cli.directory)
+    recorded = (cli.directory / "day.trace").read_bytes()
+    told = cli("capture", "--from-log", "pg.csv", "-o", "day.trace", code=2)
+    assert "--output day.trace: the file exists; remove it, or give another name" in told
+    assert "the file exists" in cli("trace", "convert", "day.trace", "-o", "day.trace", code=2)
+    assert (cli.directory / "day.trace").read_bytes() == recorded
+    cli.write("my.sql", "select 1;\n")
+    told = cli("distil", "day.trace", "-o", "my.sql", code=2)
+    assert "--output my.sql: the file exists, and isn't a workload of a trace; give another name" in told
+    assert (cli.directory / "my.sql").read_text() == "select 1;\n"
+    for name in ("own.sql", "own.toml"):
+        for _ in range(2):
+            cli("distil", "day.trace", "-o", name)
+
+
+def test_a_converted_journal_has_its_key(cli: Cli, shop: Path) -> None:
+    assert "made.trace.key has the key" in cli("trace", "convert", "day.trace", "-o", "made.trace")
+    key = cli.directory / "made.trace.key"
+    assert key.read_bytes() == (cli.directory / "day.trace.key").read_bytes()
+    assert key.stat().st_mode & 0o777 == 0o600
+    # As a killed recording leaves a journal.
+    (cli.directory / "day.trace").rename(cli.directory / "day.trace.journal")
+    cli("trace", "convert", "day.trace.journal", "-o", "day.trace")
+    cli("trace", "convert", "day.trace.journal", "-o", "again.trace")
+    assert (cli.directory / "again.trace.key").read_bytes() == key.read_bytes()
+    (cli.directory / "other.trace.key").write_text("00" * 32)
+    told = cli("trace", "convert", "day.trace.journal", "-o", "other.trace", code=2)
+    assert "other.trace.key: the key of another trace; remove it, or give another name for the trace" in told
+    assert "a trace in Parquet, not a journal; use it as it is" in cli(
+        "trace", "convert", "made.trace", "-o", "x.trace", code=2
+    )
+    assert "my.sql: not a journal" in cli("trace", "convert", cli.write("my.sql", "x" * 9), "-o", "x.trace", code=2)
+
+
+def test_the_command_for_a_server_allows_writes(cli: Cli) -> None:
+    texts = ("select a from t where a = $1", "update t set a = $1")
+    totals = [{"statement": each, "total_ms": 5.0, "rows": 1, "count": 10} for each in texts]
+    for name, some in (("reads", totals[:1]), ("writes", totals)):
+        record_totals("postgresql", json.dumps(some), cli.directory / f"{name}.trace", "a server")
+    assert cli("distil", "reads.trace", "-o", "my.sql").endswith(" --system URL\n")
+    assert cli("distil", "writes.trace", "-o", "my.sql").endswith(" --system URL --allow-writes\n")
+
+
+def test_a_run_of_other_statements_is_not_compared(cli: Cli, shop: Path) -> None:
+    cli.write("other.sql", "-- transaction: one\nselect 1;\nselect 2;\n-- end\n")
+    cli("run", "other.sql", "--mix", "--system", "sqlite:shop.db", "--rounds", "1", "--set", "seconds=0.2")
+    told = cli("trace", "compare", "day.trace", "last", code=2)
+    assert "no statement of day.trace is in it; name a run of the trace's workload" in told

@@ -97,6 +97,11 @@ def largest_difference(agreements: Iterable[Agreement]) -> float | None:
     return max(differences, default=None)
 
 
+def is_control(statement: str) -> bool:
+    """Whether a statement begins or ends a transaction."""
+    return _control(statement) is not None
+
+
 def _by_text(sides: Iterable[tuple[str, Side]]) -> dict[str, Side]:
     made: dict[str, Side] = {}
     for text, side in sides:

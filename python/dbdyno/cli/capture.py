@@ -25,6 +25,7 @@ from dbdyno.trace.values import key_path
 
 _SHOWN_ERRORS = 5
 _NICE = 5
+_HIGHEST_PORT = 65_535
 
 
 @dataclass(frozen=True)
@@ -55,8 +56,7 @@ def capture_trace(options: CaptureOptions) -> None:
         raise InputError("capture", "give one source to record from", hint)
     _check_proxy_options(options)
     arrow()
-    check_writable(options.output, "--output")
-    output = Path(options.output)
+    output = _new_file(options.output)
     if options.program:
         _record_program(options, output)
         return
@@ -81,7 +81,7 @@ def _print_recorded(output: Path, header: Header, console: Console) -> None:
     _print_dropped(header, console)
     if header.values == "kept":
         console.print("It contains the values of the statements, so only you may read it.", soft_wrap=True)
-    elif header.ordered:
+    elif header.ordered and key_path(output).exists():
         note = f"Values are recorded as keyed hashes. {key_path(output)} has the key: don't share it with the trace."
         console.print(note, soft_wrap=True)
 
@@ -139,8 +139,7 @@ def _record_proxy(listen: str, options: CaptureOptions, output: Path) -> Header:
 
     console = Console()
     system = parse_url(options.to or "")
-    address = listen if ":" in listen else f"127.0.0.1:{listen}"
-    proxy = ProxyOptions(address, options.keep, options.certificate, options.key)
+    proxy = ProxyOptions(_address(listen), options.keep, options.certificate, options.key)
 
     def listening(at: str) -> None:
         # A script may wait for this line.
@@ -157,14 +156,33 @@ def _record_proxy(listen: str, options: CaptureOptions, output: Path) -> Header:
         return record_proxy(system, output, proxy, interrupted, Observer(listening, problem))
 
 
+def _address(listen: str) -> str:
+    """Return an address with its port; a port alone is of this machine. Raises InputError."""
+    host, colon, port = listen.rpartition(":")
+    if not (port.isascii() and port.isdigit() and int(port) <= _HIGHEST_PORT):
+        problem = f"`{port}` is not a port" if colon else "it has no port"
+        raise InputError(f"--listen {listen}", problem, "write `127.0.0.1:6543`")
+    return f"{host or '127.0.0.1'}:{port}"
+
+
 def convert_journal(file: str, output: str) -> None:
     """Write a journal as a trace in Parquet, and print what it contains. Raises InputError, ExtraMissing."""
     from dbdyno.trace.parquet import arrow
-    from dbdyno.trace.reports import convert
+    from dbdyno.trace.reports import convert, copy_key
 
     arrow()
+    made = _new_file(output)
+    copy_key(Path(file), made)
+    _print_recorded(made, convert(Path(file), made), Console())
+
+
+def _new_file(output: str) -> Path:
+    """Return the file to write. Raises InputError if it exists or can't be written."""
     check_writable(output, "--output")
-    Console().print(f"{output}: {_contents(convert(Path(file), Path(output)))}", soft_wrap=True)
+    path = Path(output)
+    if path.is_file() and path.stat().st_size:
+        raise InputError(f"--output {output}", "the file exists", "remove it, or give another name")
+    return path
 
 
 def _totals(url: str) -> tuple[str, str]:

@@ -29,6 +29,7 @@ from dbdyno.run.plan_tries import rejected_statements, statement_cells
 from dbdyno.run.provisioners import Provisioners
 from dbdyno.run.questions import questions
 from dbdyno.trace.reading import open_trace
+from dbdyno.trace.recording import may_write
 from dbdyno.trace.values import known_key
 
 
@@ -58,6 +59,7 @@ def distil_trace(file: str, output: str, systems: Sequence[str], options: Distil
     if is_experiment and options.form == "statements":
         options = replace(options, form="experiment")
     check_writable(output, "--output")
+    _check_overwritten(Path(output))
     if len(systems) > 1:
         raise InputError("--system", "several systems are named", "name the database that the application used")
     workload = distilled(file, systems[0] if systems else None, options)
@@ -71,10 +73,22 @@ def distil_trace(file: str, output: str, systems: Sequence[str], options: Distil
     number = f"{workload.transactions} {'transaction' if workload.transactions == 1 else 'transactions'}"
     console = Console()
     console.print(f"{output}: {number}, {percent(workload.covered)} of the recorded {workload.of}", soft_wrap=True)
-    shown = parse_url(systems[0]).name if systems else "URL"
-    console.print(
-        run_command(output, workload.clients, shown, options.form, sends_text=workload.sends_text), soft_wrap=True
-    )
+    system = parse_url(systems[0]) if systems else None
+    is_server = engine_of(workload.engine).is_server if system is None else bool(system.host)
+    writes = is_server and any(map(may_write, workload.texts.values()))
+    shown, sends_text = "URL" if system is None else system.name, workload.sends_text
+    command = run_command(output, workload.clients, shown, options.form, sends_text=sends_text, writes=writes)
+    console.print(command, soft_wrap=True)
+
+
+def _check_overwritten(output: Path) -> None:
+    """Raise InputError if a file is there that isn't a workload of a trace."""
+    if not output.is_file():
+        return
+    with output.open(encoding="utf-8", errors="replace") as file:
+        first = file.readline()
+    if first and not first.startswith(("-- Workload of ", "# Workload of ")):
+        raise InputError(f"--output {output}", "the file exists, and isn't a workload of a trace", "give another name")
 
 
 def distilled(file: str, url: str | None, options: DistilOptions) -> Workload:

@@ -10,7 +10,14 @@ from pathlib import Path
 from rich.text import Text
 
 from dbdyno.analysis.document.run import read_run
-from dbdyno.analysis.fidelity import Agreement, Side, compare_with_trace, largest_difference, plans_that_differ
+from dbdyno.analysis.fidelity import (
+    Agreement,
+    Side,
+    compare_with_trace,
+    is_control,
+    largest_difference,
+    plans_that_differ,
+)
 from dbdyno.analysis.system_cost import compared_costs, cost_of_cell, cost_per_transaction
 from dbdyno.base.console import Console
 from dbdyno.base.errors import InputError
@@ -33,6 +40,8 @@ def print_comparison(file: str, run: str, store: str | None, top: int, json_file
     cell = _only_cell(document.cells, document.id)
     summary = summarize(trace)
     agreements = compare_with_trace(summary, cell, trace.header.engine)
+    if not any(one.recorded.count and one.run.count and not is_control(one.statement) for one in agreements):
+        raise InputError(f"run {document.id}", f"no statement of {file} is in it", "name a run of the trace's workload")
     console = Console(stderr=is_output(json_file))
     console.print(_rates(file, trace, document.id, cell), soft_wrap=True)
     difference = largest_difference(agreements)
@@ -68,6 +77,7 @@ def _only_cell(cells: list[Cell], run: str) -> Cell:
     measured = [cell for cell in cells if cell.operations]
     if len(measured) != 1:
         problem = f"{len(measured)} cells have times of statements, but one is compared with a trace"
+        problem = problem if measured else "it has no times of statements"
         raise InputError(f"run {run}", problem, "run the workload with one system and one number of clients")
     return measured[0]
 

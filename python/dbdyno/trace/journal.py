@@ -19,12 +19,14 @@ from dbdyno.trace.header import Header, Transactions, error_code, read_header
 from dbdyno.trace.parquet import ROW_GROUP, Batch, Texts
 
 MAGIC = b"\x1f\x8b"
+_PARQUET = b"PAR1"
 _CHUNK = 1 << 16
 _HINT = "record it again"
 
 
 def read_journal(path: Path) -> tuple[Header, Texts, Iterator[Batch]]:
     """Open a journal; the totals of its header are computed first. Raises InputError."""
+    _check(path)
     header = Header("", "")
     sessions = set()
     first = True
@@ -82,6 +84,18 @@ def _batches(path: Path, texts: Texts) -> Iterator[Batch]:
             batch = Batch()
     if len(batch):
         yield batch
+
+
+def _check(path: Path) -> None:
+    try:
+        with path.open("rb") as file:
+            beginning = file.read(len(_PARQUET))
+    except OSError as error:
+        raise InputError(str(path), reason(error), "name a trace") from error
+    if beginning == _PARQUET:
+        raise InputError(str(path), "a trace in Parquet, not a journal", "use it as it is")
+    if beginning and not beginning.startswith(MAGIC):
+        raise InputError(str(path), "not a journal", "name a journal that a recording has left")
 
 
 def _members(path: Path) -> Iterator[list[Any]]:

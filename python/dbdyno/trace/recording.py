@@ -105,8 +105,7 @@ class Recording:
         """The first statement that may write; ``None``: all statements are known to read."""
         for number in np.unique(self.statement):
             text = self.texts[int(number)]
-            first = re.split(r"\W", text.lstrip("("), maxsplit=1)[0].lower()
-            if first not in _READS or (first in ("with", "explain") and _CHANGES.search(text)):
+            if may_write(text):
                 return text
         return None
 
@@ -151,6 +150,12 @@ class Recording:
                         f"{self.flags[following]},{waiting.pop(following)}]\n"
                     )
                     following += 1
+
+
+def may_write(statement: str) -> bool:
+    """Whether a fingerprint isn't known to read only."""
+    first = re.split(r"\W", statement.lstrip("("), maxsplit=1)[0].lower()
+    return first not in _READS or (first in ("with", "explain") and _CHANGES.search(statement) is not None)
 
 
 def read_recording(path: Path) -> Recording:

@@ -21,6 +21,7 @@ from dbdyno.trace.journal import read_journal
 from dbdyno.trace.journal_writer import JournalWriter
 from dbdyno.trace.parquet import TraceWriter
 from dbdyno.trace.recorded import Recorded
+from dbdyno.trace.values import key_path, known_key, write_key
 
 INTERVAL_S = 0.25
 """Reports are written this often."""
@@ -30,6 +31,7 @@ QUEUE_BYTES = 64 << 20
 
 # Statements of one member of the journal.
 _MEMBER = 20_000
+_SUFFIX = ".journal"
 
 
 _Told = ParamSpec("_Told")
@@ -161,7 +163,7 @@ def _converted(journal: Path, output: Path, dropped: int) -> Header:
 
 def journal_of(output: Path) -> Path:
     """Return the journal of a recording, which becomes the trace ``output`` when it ends."""
-    return output.with_name(f"{output.name}.journal")
+    return output.with_name(f"{output.name}{_SUFFIX}")
 
 
 def _create(journal: Path) -> None:
@@ -186,6 +188,22 @@ def convert(journal: Path, output: Path, dropped: int = 0) -> Header:
         for batch in batches:
             writer.add_batch(batch, texts)
     return header
+
+
+def copy_key(journal: Path, output: Path) -> None:
+    """Copy the key of a journal's hashes for the trace ``output``. Raises InputError if that has another key."""
+    # A recording that was killed has left the key of the trace that it would have become.
+    traces = (journal, journal.with_suffix("")) if journal.suffix == _SUFFIX else (journal,)
+    key = next((found for each in traces if (found := known_key(each)) is not None), None)
+    if key is None or known_key(output) == key:
+        return
+    try:
+        write_key(output, key)
+    except FileExistsError:
+        problem = "the key of another trace"
+        raise InputError(str(key_path(output)), problem, "remove it, or give another name for the trace") from None
+    except OSError as error:
+        raise InputError(str(key_path(output)), reason(error), "write the trace to a writable directory") from error
 
 
 def _parameter(value: Any) -> Any:

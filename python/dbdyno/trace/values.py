@@ -136,21 +136,26 @@ def trace_key(path: Path) -> bytes:
     Only its owner may read the file. Raises InputError.
     """
     place = key_path(path)
+    key = secrets.token_bytes(_KEY_BYTES)
     try:
-        descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        write_key(path, key)
     except FileExistsError:
         for _ in range(_ATTEMPTS):
-            if (key := known_key(path)) is not None:
-                return key
+            if (known := known_key(path)) is not None:
+                return known
             # Another process has just created the file.
             time.sleep(_BETWEEN_S)
         raise InputError(str(place), "it is not the key of a trace", "remove it") from None
     except OSError as error:
         raise InputError(str(place), reason(error), "write the trace to a writable directory") from error
-    key = secrets.token_bytes(_KEY_BYTES)
+    return key
+
+
+def write_key(path: Path, key: bytes) -> None:
+    """Write the key of a trace's hashes for its owner only. Raises FileExistsError if the trace has one, OSError."""
+    descriptor = os.open(key_path(path), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(key.hex().encode() + b"\n")
-    return key
 
 
 def known_key(path: Path) -> bytes | None:

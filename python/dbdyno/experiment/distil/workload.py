@@ -24,6 +24,7 @@ from dbdyno.experiment.distil.units import Counts, Item, Slot, Unit, Units
 from dbdyno.experiment.distil.uses import Parsed, Use, parse_uses
 from dbdyno.experiment.factors import MIX_FACTORS
 from dbdyno.trace.header import Header
+from dbdyno.trace.recording import may_write
 
 # Statements of a .sql file, and repetitions of a loop that are written out.
 _MOST_STATEMENTS = 190
@@ -166,8 +167,10 @@ class WorkloadWriter:
             rate, seconds = figure(total / header.seconds), figure(header.seconds)
             yield f"-- In {seconds} s, {_counted(clients, 'busy session')} did {rate} of its transactions per second."
             name = "FILE.sql" if self.form == "statements" else "FILE.toml"
-            run = run_command(name, clients, "URL", self.form, sends_text=self.header.sends_text)
-            yield f"-- To run it like that: {run}"
+            texts = [self.texts[slot.statement] for unit in units.units for slot in unit.slots]
+            writes = engine_of(header.engine).is_server and any(map(may_write, texts))
+            command = run_command(name, clients, "URL", self.form, sends_text=header.sends_text, writes=writes)
+            yield f"-- To run it like that: {command}"
         if found and self.form == "statements":
             words = "As stages of an experiment (`dbdyno describe FILE.sql --mix --toml`), without pauses:"
             yield f"-- The rate varied. {words}"
@@ -402,14 +405,16 @@ def _loop_words(item: Item, repeats: int) -> str:
     return f"-- {what}: repeated {times}{cut}."
 
 
-def run_command(file: str, clients: int, system: str, form: Form, *, sends_text: bool) -> str:
+def run_command(file: str, clients: int, system: str, form: Form, *, sends_text: bool, writes: bool) -> str:
     """Return the command that runs a workload. ``system``: the database, which synthetic tables don't need.
 
-    ``sends_text``: the application doesn't prepare statements.
+    ``sends_text``: the application doesn't prepare statements; ``writes``: the workload may change a server's tables.
     """
     given = f"--mix --clients {clients}" if form == "statements" else f"--set clients={clients}"
     given += " --set prepare=never" if sends_text else ""
-    return f"dbdyno run {file} {given}" + ("" if form == "synthetic" else f" --system {system}")
+    if form == "synthetic":
+        return f"dbdyno run {file} {given}"
+    return f"dbdyno run {file} {given} --system {system}" + (" --allow-writes" if writes else "")
 
 
 def stage_lines(found: Sequence[Phase]) -> list[str]:
