@@ -135,7 +135,7 @@ def test_no_personal_data_is_left(cli: Cli) -> None:
         ),
         (
             ("capture", "-o", "x.trace", "--listen", "127.0.0.1", "--to", "mysql://h"),
-            "--listen 127.0.0.1: it has no port; write `127.0.0.1:6543`",
+            "--listen 127.0.0.1: its port is missing; write `127.0.0.1:6543`",
         ),
         (
             ("capture", "-o", "x.trace", "--listen", "127.0.0.1:80000", "--to", "mysql://h"),

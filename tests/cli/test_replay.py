@@ -14,6 +14,8 @@ import pytest
 
 import dbdyno.trace
 from conftest import Cli
+from dbdyno.trace.header import Header
+from dbdyno.trace.parquet import Execution, TraceWriter
 from waiting import wait_until
 
 
@@ -98,6 +100,34 @@ def test_two_systems_replay_in_turns(cli: Cli) -> None:
         ("recorded", 0), ("recorded", 0), ("sqlite:start.db", 0),
     ]  # fmt: skip
     assert document["comparisons"][-1]["speed_ci95"] is not None
+
+
+def test_what_differs_from_the_recording_on_both_systems_is_shown(cli: Cli) -> None:
+    record(cli.directory, application)
+    sqlite3.connect(cli.directory / "empty.db").execute("create table other (a)")
+    made(cli.directory / "other.db", "delete from t where id >= 40; insert into t (v) values ('it''s 3');")
+
+    def replayed(database: str) -> str:
+        systems = ("--system", f"sqlite:{database}", "--system", f"sqlite:{database}?cache_size=20")
+        return cli("replay", "app.journal", *systems, "--speed", "max")
+
+    assert "! Error SQLITE_ERROR on both systems, 90 times, but not in the recording: no such table: t" in replayed(
+        "empty.db"
+    )
+    shown = replayed("other.db")
+    assert "! Error SQLITE_CONSTRAINT_UNIQUE on both systems, 1 times, but not in the recording" in shown
+    assert "executions have other rows on both systems than in the recording." in shown
+    assert "on both systems" not in replayed("start.db")
+
+
+def test_two_systems_of_a_server_are_two_databases(cli: Cli) -> None:
+    with TraceWriter(cli.directory / "day.trace", Header("postgresql", "test", values="kept")) as writer:
+        writer.add(1, "update t set a = ?", Execution(start_us=1, sent="update t set a = 1"))
+    one = ("--system", "postgresql://me@localhost/one")
+    for other in ("/one?work_mem=1MB", ":5432/one"):
+        two = ("--system", f"postgresql://me@localhost{other}", "--allow-writes")
+        told = cli("replay", "day.trace", *one, *two, code=2)
+        assert "both systems are one database, which the first replay of a statement changes" in told
 
 
 def test_without_times_a_transaction_waits_for_those_that_ended_before_it(cli: Cli) -> None:

@@ -160,7 +160,7 @@ def _address(listen: str) -> str:
     """Return an address with its port; a port alone is of this machine. Raises InputError."""
     host, colon, port = listen.rpartition(":")
     if not (port.isascii() and port.isdigit() and int(port) <= _HIGHEST_PORT):
-        problem = f"`{port}` is not a port" if colon else "it has no port"
+        problem = f"`{port}` is not a port" if colon else "its port is missing"
         raise InputError(f"--listen {listen}", problem, "write `127.0.0.1:6543`")
     return f"{host or '127.0.0.1'}:{port}"
 

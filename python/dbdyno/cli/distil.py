@@ -82,7 +82,7 @@ def distil_trace(file: str, output: str, systems: Sequence[str], options: Distil
 
 
 def _check_overwritten(output: Path) -> None:
-    """Raise InputError if a file is there that isn't a workload of a trace."""
+    """Raise InputError if the file exists and isn't a workload of a trace."""
     if not output.is_file():
         return
     with output.open(encoding="utf-8", errors="replace") as file:

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
@@ -175,7 +176,7 @@ def _print(
         console.print("! Interrupted: only a part of the recording was replayed.", soft_wrap=True)
     for line in _costs(replays):
         console.print(line, soft_wrap=True)
-    for note in _notes(replays):
+    for note in (*_notes(replays), *_notes_on_both(replays)):
         console.print(f"! {note}", soft_wrap=True)
     # Two systems are compared with each other; --json has the comparisons with the recording.
     _print_comparison(compared[-1], console, top, _messages(replays))
@@ -227,6 +228,24 @@ def _notes(replays: Replays) -> Iterator[str]:
         failed = each.done & (each.executions.error != 0) & (recording.recorded.error == 0)
         if failed.sum() > _MOST_FAILED * max(each.done.sum(), 1):
             yield f"{name}: most statements failed. Is its data as it was when the recording began?"
+
+
+def _notes_on_both(replays: Replays) -> Iterator[str]:
+    """Yield what differs from the recording on both systems, which a comparison of these doesn't show."""
+    if len(replays.replayed) != _MOST_SYSTEMS:
+        return
+    recorded = replays.recording.recorded
+    both = np.logical_and.reduce([each.done for each in replays.replayed]) & (recorded.error == 0)
+    errors = [each.executions.error for each in replays.replayed]
+    failed = both & np.logical_and.reduce([each != 0 for each in errors])
+    codes = Counter(replays.recording.codes.codes[number] for number in errors[0][failed].tolist())
+    for code, count in codes.most_common(_SHOWN_REASONS):
+        message = _messages(replays).get(code or "", "")
+        yield f"Error {code} on both systems, {whole(count)} times, but not in the recording: {message}"
+    succeeded = both & np.logical_and.reduce([each == 0 for each in errors]) & (recorded.rows >= 0)
+    other = succeeded & np.logical_and.reduce([each.executions.rows != recorded.rows for each in replays.replayed])
+    if other.any():
+        yield f"{whole(int(other.sum()))} executions have other rows on both systems than in the recording."
 
 
 def _messages(replays: Replays) -> dict[str, str]:

@@ -77,7 +77,7 @@ def _only_cell(cells: list[Cell], run: str) -> Cell:
     measured = [cell for cell in cells if cell.operations]
     if len(measured) != 1:
         problem = f"{len(measured)} cells have times of statements, but one is compared with a trace"
-        problem = problem if measured else "it has no times of statements"
+        problem = problem if measured else "the times of statements are missing"
         raise InputError(f"run {run}", problem, "run the workload with one system and one number of clients")
     return measured[0]
 

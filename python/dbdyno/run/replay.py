@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from dbdyno.base.errors import InputError, RunInterrupted
 from dbdyno.engines import engine_of
+from dbdyno.engines.server.engine import ServerEngine
 from dbdyno.engines.url import with_settings
 from dbdyno.engines.writes import ALLOW
 from dbdyno.experiment.compile import compile_cell
@@ -186,6 +187,7 @@ def replay(
     """
     for system in systems:
         _check(recording, system, options)
+    _check_copies(recording, systems)
     segments = recording.segments(_SEGMENTS)
     with ExitStack() as stack:
         interrupted = stack.enter_context(Interruption().handle_signals())
@@ -220,6 +222,19 @@ def _check(recording: Recording, system: SystemSpec, options: ReplayOptions) -> 
     if system.host and writing is not None and not options.allow_writes:
         problem = f"the trace has statements that may write, such as `{writing}`"
         raise InputError(system.name, problem, f"name a copy of the database, and allow it with `{ALLOW}`")
+
+
+def _check_copies(recording: Recording, systems: Sequence[SystemSpec]) -> None:
+    """Raise InputError if statements that may write would run twice on one database."""
+    places = {(each.host, each.port or _default_port(each.engine), each.database) for each in systems if each.host}
+    if len(places) < sum(each.host is not None for each in systems) and recording.writing is not None:
+        problem = "both systems are one database, which the first replay of a statement changes"
+        raise InputError("--system", problem, "name a copy of the database for each system")
+
+
+def _default_port(name: str) -> int | None:
+    engine = engine_of(name)
+    return engine.databases.port if isinstance(engine, ServerEngine) else None
 
 
 @contextmanager
