@@ -42,12 +42,16 @@ _WORDS = {_NULL: None, "true": True, "false": False}
 
 # An SQL name, in quotes if it contains spaces or is a keyword.
 _SQL_NAME = r"\"[^\"]+\"|`[^`]+`|\S+"
-_COLUMN = re.compile(rf"@\s*({_SQL_NAME})\s+of\s+({_SQL_NAME})", re.IGNORECASE)
+_COLUMN = re.compile(
+    rf"@\s*({_SQL_NAME})\s+of\s+({_SQL_NAME})(?:\s+rank\s+(\d{{1,5}}(?:\s*,\s*\d{{1,5}})*))?", re.IGNORECASE
+)
 _ITEM = re.compile(r"\s*(?:'((?:[^']|'')*)'|([^',]+?))\s*(,|$)")
 # A value above or below that of another parameter.
 _RELATIVE = re.compile(r":([^\W\d]\w*)\s*([+-])\s*(\d{1,18})(?:\s*\.\.\s*(\d{1,18}))?")
 # How often each value is drawn, after the values.
 _SKEW = re.compile(r"(.*\S)\s+(zipf|gaussian)(?:\s+(\S+))?", re.IGNORECASE | re.DOTALL)
+# How often a value is null, after all others.
+_OR_NULL = re.compile(r"(.*\S)\s+or\s+null\s+(\d{1,3}(?:\.\d{1,9})?)\s*%", re.IGNORECASE | re.DOTALL)
 
 _TIME = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)\s*(us|ms|s)", re.IGNORECASE)
 _MICROSECONDS = {"us": 1, "ms": 1000, "s": 1_000_000}
@@ -57,7 +61,10 @@ _EXPONENTIAL_END = 10
 
 @dataclass(frozen=True)
 class Column:
-    """A column of an existing table, both as they are written in SQL."""
+    """A column of an existing table, both as they are written in SQL.
+
+    ``column`` may end with ranks, see :func:`dbdyno.model.experiment.generators.read_ranks`.
+    """
 
     table: str
     column: str
@@ -69,6 +76,12 @@ def read_values(words: str, location: str) -> Generator:
     Raises InputError that begins with ``location``.
     """
     words = words.strip()
+    nullable = _OR_NULL.fullmatch(words)
+    if nullable is not None and nullable[1].count("'") % 2 == 0:
+        share = float(nullable[2]) / 100
+        if not 0 < share < 1:
+            raise InputError(location, f"{nullable[2]}% is not a share", "write `or null 25%`")
+        return {"nullable": {"share": share, "of": read_values(nullable[1], location)}}
     skew = _SKEW.fullmatch(words)
     # Not inside of a string.
     if skew is not None and skew[1].count("'") % 2 == 0:
@@ -154,11 +167,12 @@ def _time(word: str, words: str, location: str) -> int:
 
 
 def _column(words: str, location: str) -> str:
-    """Return a column as an experiment file writes it: ``table.column``."""
+    """Return a column as an experiment file writes it: ``table.column`` or ``table.column rank 1, 2``."""
     named = _COLUMN.fullmatch(words)
     if named is None:
         raise InputError(location, f"`{words}` does not name a column of a table", HINT)
-    return f"{named[2]}.{named[1]}"
+    ranks = f" rank {', '.join(re.findall(r'[0-9]+', named[3]))}" if named[3] else ""
+    return f"{named[2]}.{named[1]}{ranks}"
 
 
 def _strength(word: str | None, kind: str, location: str) -> float | None:

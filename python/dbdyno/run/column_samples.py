@@ -11,10 +11,12 @@ from dbdyno.base.errors import InputError, SystemFailed
 from dbdyno.engines import engine_of
 from dbdyno.experiment.distil.parameters import ColumnFacts
 from dbdyno.experiment.samples import MAX_VALUES
+from dbdyno.model.experiment.generators import read_ranks
 from dbdyno.model.plan.system import SystemSpec
 from dbdyno.run.questions import questions
 
 _NAME = re.compile(r"[\w.$]+|\"[^\"]+\"|`[^`]+`|[\w.$\"`]+")
+_CAST = "dbdyno_column"
 _HINT = 'name an existing table and column, quoted as in SQL: `@"e mail" of "order"`'
 
 
@@ -23,26 +25,76 @@ def sample_column(
 ) -> list[int | float | str]:
     """Draw up to ``most`` values of a column, with equal probability for each row. Nulls are left out.
 
-    ``directory``: where trials work. Raises InputError if the column doesn't exist or the engine cannot return its
-    values at once, and DbdynoError if the system is unavailable.
+    ``column`` may end with ranks, see :func:`dbdyno.model.experiment.generators.read_ranks`: then the values are the
+    ones of these ranks. ``directory``: where trials work. Raises InputError if the column doesn't exist or the engine
+    cannot return its values at once, and DbdynoError if the system is unavailable.
     """
+    column, ranks = read_ranks(column)
     location = f"@{column} of {table}"
     if not (_NAME.fullmatch(table) and _NAME.fullmatch(column)):
         raise InputError(location, "this is not a column and a table", _HINT)
     engine = engine_of(system.engine)
-    question = engine.sample(table, column, most)
-    if question is None:
-        raise InputError(location, f"{engine.title} does not give values of a column", "give a range or a list")
-    with questions(system, directory) as answer_to:
+    with questions(system, directory) as answer:
         try:
-            answer = answer_to(question)
+            drawn = ranked_values(answer, system.engine, table, column, max(ranks)) if ranks else None
+            if drawn is None and not ranks:
+                drawn = _sampled(answer, system.engine, table, column, most)
         except SystemFailed as error:
             raise InputError(f"{system.name}: {location}", str(error), _HINT) from error
-    values: list[Any] = json.loads(answer) if answer else []
-    drawn = [value for value in values if isinstance(value, int | float | str) and not isinstance(value, bool)]
+    if drawn is None:
+        raise InputError(location, f"{engine.title} does not give values of a column", "give a range or a list")
     if not drawn:
         raise InputError(location, "the column is empty", "name another column")
-    return drawn
+    if ranks and max(ranks) > len(drawn):
+        problem = f"the column has {len(drawn)} different values, so none has rank {max(ranks)}"
+        raise InputError(location, problem, "name smaller ranks")
+    return [drawn[rank - 1] for rank in ranks] if ranks else drawn
+
+
+def ranked_values(
+    answer: Callable[[str], str | None], engine: str, table: str, column: str, most: int
+) -> list[int | float | str] | None:
+    """Return up to ``most`` different values of a column, the most frequent first; ``None``: unsupported.
+
+    ``answer``: runs a query for one value. Raises SystemFailed.
+    """
+    array = engine_of(engine).row_as_json
+    if array is None:
+        return None
+    order = f"order by count(*) desc, {column}"
+    counted = f"select {array}(row_number() over ({order}), {column}) as v from {table} where {column} is not null"  # noqa: S608
+    ranked = f"({counted} group by {column} {order} limit {most}) as ranked"
+    found = [_decoded(each) for each in _values(answer, engine, ranked, "v", most) or ()]
+    return [value for _, value in sorted(found, key=lambda pair: int(pair[0]))]
+
+
+def _decoded(value: Any) -> Any:
+    """Return an array or object; some engines return nested ones as strings."""
+    return json.loads(value) if isinstance(value, str) else value
+
+
+def _sampled(
+    answer: Callable[[str], str | None], engine: str, table: str, column: str, most: int
+) -> list[int | float | str] | None:
+    """Return values of random rows; ``None``: unsupported."""
+    values = _values(answer, engine, table, column, most)
+    if values is None or all(isinstance(each, int | float | str) and not isinstance(each, bool) for each in values):
+        return values
+    # Arrays, documents and Booleans as the engine writes them.
+    return _values(answer, engine, table, _as_text(column, engine), most)
+
+
+def _values(answer: Callable[[str], str | None], engine: str, table: str, column: str, most: int) -> list[Any] | None:
+    question = engine_of(engine).sample(table, column, most)
+    return None if question is None else json.loads(answer(question) or "[]")
+
+
+def _as_text(column: str, engine: str) -> str:
+    """Return SQL that casts a column, written as in SQL, to a string."""
+    from sqlglot import exp
+
+    cast = exp.cast(exp.column(_CAST), "text").sql(dialect=engine_of(engine).grammar)
+    return cast.replace(_CAST, column)
 
 
 def column_facts(answer: Callable[[str], str | None], engine: str, table: str, column: str) -> ColumnFacts | None:

@@ -239,6 +239,9 @@ def test_any_directives_are_read_or_refused(pieces: list[str]) -> None:
         ("@id of customers", {"column": "customers.id"}),
         ("@id of customers zipf", {"column": "customers.id", "draw": {"zipf": 1.0}}),
         ('@"e mail" of "order" zipf 2', {"column": '"order"."e mail"', "draw": {"zipf": 2.0}}),
+        ("@status of orders rank 1, 1,2", {"column": "orders.status rank 1, 1, 2"}),
+        ("1..9 or null 25%", {"nullable": {"share": 0.25, "of": {"uniform": [1, 9]}}}),
+        ("'a or null 5%'", {"pick": ["a or null 5%"]}),
     ],
 )
 def test_values_can_be_skewed(words: str, made: Any) -> None:
@@ -249,6 +252,7 @@ def test_values_can_be_skewed(words: str, made: Any) -> None:
     "words",
     [
         *("1..9 zipf 0", "1..9 zipf -1", "1..9 zipf 1e9", "1..9 zipf nan", "1..9 gaussian 0.5", "0.5..2 zipf 1"),
+        *("1..9 or null 100%", "1..9 or null 0%", "@id of customers rank 1.5", "@id of customers rank 1, zipf 1"),
         *("'a' gaussian", "@id of customers gaussian", "2024-01-01..2024-01-31 zipf 1", "null, 1 zipf 1", "zipf 1"),
     ],
 )

@@ -442,7 +442,10 @@ class Key(Strict):
 
 
 class Column(Strict):
-    """A value of a column, ``table.column``, of a table that exists: of a random row, or with ``zipf`` a skew."""
+    """A value of a column, ``table.column``, of a table that exists: of a random row, or with ``zipf`` a skew.
+
+    ``table.column rank 1, 1, 3``: one of these values, of which the most frequent value of the column has rank 1.
+    """
 
     column: Name
     draw: DrawOf = Draw()
@@ -459,13 +462,23 @@ class Column(Strict):
         return self
 
 
-_COLUMN = re.compile(r"(.*[^.])\.(\"[^\"]+\"|`[^`]+`|[^\s.\"`]+)", re.DOTALL)
+_RANKS = r" rank [1-9]\d*(?:, [1-9]\d*)*"
+_COLUMN = re.compile(rf"(.*[^.])\.((?:\"[^\"]+\"|`[^`]+`|[^\s.\"`]+)(?:{_RANKS})?)", re.DOTALL)
 
 
 def read_column(text: str) -> tuple[str, str] | None:
-    """Return the table and the column of ``table.column``, quoted as in SQL; None if it names none."""
+    """Return the table and the column of ``table.column``, quoted as in SQL; None if it names none.
+
+    Ranks belong to the column, see :func:`read_ranks`.
+    """
     match = _COLUMN.fullmatch(text)
     return None if match is None else (match[1], match[2])
+
+
+def read_ranks(column: str) -> tuple[str, list[int]]:
+    """Return the column of ``column rank 1, 1, 3``, and the ranks; no ranks if it has none."""
+    match = re.fullmatch(rf"(.*)({_RANKS})", column, re.DOTALL)
+    return (column, []) if match is None else (match[1], [int(each) for each in re.findall(r"\d+", match[2])])
 
 
 class Next(Strict):
