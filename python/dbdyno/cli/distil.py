@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 from dbdyno.base.console import Console
-from dbdyno.base.errors import InputError
+from dbdyno.base.errors import InputError, SystemFailed
 from dbdyno.base.numbers import percent
 from dbdyno.base.resources import EXPERIMENT_SUFFIX
 from dbdyno.cli.synthetic import synthetic_document, without_tables
 from dbdyno.engines import engine_of
 from dbdyno.engines.url import parse_url
 from dbdyno.experiment.distil.experiment import experiment_document
-from dbdyno.experiment.distil.parameters import Chooser, ColumnFacts, Describe
+from dbdyno.experiment.distil.parameters import Chooser, ColumnFacts, Describe, Ranked
 from dbdyno.experiment.distil.units import recognize
 from dbdyno.experiment.distil.workload import Form, Workload, WorkloadWriter, run_command
 from dbdyno.experiment.document import parse
@@ -24,13 +26,16 @@ from dbdyno.experiment.queries import is_savepoint, queries_experiment, read_que
 from dbdyno.experiment.toml_text import write_toml
 from dbdyno.model.plan.system import SystemSpec
 from dbdyno.report.export import check_writable, write_text
-from dbdyno.run.column_samples import column_facts
+from dbdyno.run.column_samples import column_facts, ranked_values
 from dbdyno.run.plan_tries import rejected_statements, statement_cells
 from dbdyno.run.provisioners import Provisioners
 from dbdyno.run.questions import questions
 from dbdyno.trace.reading import open_trace
 from dbdyno.trace.recording import may_write
 from dbdyno.trace.values import known_key
+
+# Different values of a column among which recorded ones are found.
+_MOST_RANKS = 10_000
 
 
 @dataclass(frozen=True)
@@ -106,8 +111,9 @@ def distilled(file: str, url: str | None, options: DistilOptions) -> Workload:
         for each in units.units
         if each.is_transaction or not is_savepoint(trace.texts[each.slots[0].statement], engine)
     ]
-    with _database(system, options.directory) as describe:
-        chooser = Chooser(describe, known_key(Path(file)), engine_of(engine).grammar, options.form != "synthetic")
+    with _database(system, options.directory) as (describe, ranked):
+        is_recorded = options.form != "synthetic"
+        chooser = Chooser(describe, known_key(Path(file)), engine_of(engine).grammar, is_recorded, ranked)
         writer = WorkloadWriter(trace.header, trace.texts, chooser, file, options.think, options.top, options.form)
         workload = writer.write(units)
     if system is None:
@@ -122,28 +128,32 @@ def distilled(file: str, url: str | None, options: DistilOptions) -> Workload:
 def _rejected(workload: Workload, system: SystemSpec, directory: str | None, place: str) -> Mapping[str, str]:
     """Return why the database rejects statements, by name. They are prepared, but not executed."""
     queries = read_queries(workload.text, place, workload.engine)
+    # The same statement may be in several transactions.
+    by_text = {each.sql: each.name for each in reversed(queries)}
     nulls = {name: "null" for each in queries for name in each.parameters}
     experiment = queries_experiment(queries, nulls, place, workload.engine)
     with Provisioners(directory, allow_writes=True) as provisioners:
-        return rejected_statements(statement_cells(experiment, system, [each.name for each in queries]), provisioners)
+        found = rejected_statements(statement_cells(experiment, system, list(by_text.values())), provisioners)
+    return {each.name: found[by_text[each.sql]] for each in queries if by_text[each.sql] in found}
 
 
 @contextmanager
-def _database(system: SystemSpec | None, directory: str | None) -> Iterator[Describe | None]:
-    """Provide a function that describes columns of the database; None without one. Raises DbdynoError."""
+def _database(system: SystemSpec | None, directory: str | None) -> Iterator[tuple[Describe | None, Ranked | None]]:
+    """Provide functions that describe columns of the database; none without one. Raises DbdynoError."""
     if system is None:
-        yield None
+        yield None, None
         return
+    engine = system.engine
     with questions(system, directory) as answer:
-        yield _describing(answer, system.engine)
 
+        @cache
+        def describe(table: str, column: str) -> ColumnFacts | None:
+            return column_facts(answer, engine, table, column)
 
-def _describing(answer: Callable[[str], str | None], engine: str) -> Describe:
-    known: dict[tuple[str, str], ColumnFacts | None] = {}
+        def ranked(table: str, column: str) -> Sequence[Any]:
+            try:
+                return ranked_values(answer, engine, table, column, _MOST_RANKS) or []
+            except SystemFailed:
+                return []
 
-    def describe(table: str, column: str) -> ColumnFacts | None:
-        if (table, column) not in known:
-            known[table, column] = column_facts(answer, engine, table, column)
-        return known[table, column]
-
-    return describe
+        yield describe, ranked if engine_of(engine).row_as_json else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from dbdyno.base.errors import InputError, SystemFailed
@@ -16,6 +16,7 @@ from dbdyno.model.plan.system import SystemSpec
 from dbdyno.run.questions import questions
 
 _NAME = re.compile(r"[\w.$]+|\"[^\"]+\"|`[^`]+`|[\w.$\"`]+")
+_QUOTE, _QUOTES = "'", '`"'
 _CAST = "dbdyno_column"
 _HINT = 'name an existing table and column, quoted as in SQL: `@"e mail" of "order"`'
 
@@ -105,33 +106,49 @@ def column_facts(answer: Callable[[str], str | None], engine: str, table: str, c
     question = engine_of(engine).sample(table, column, MAX_VALUES)
     if question is None or not (_NAME.fullmatch(table) and _NAME.fullmatch(column)):
         return None
+    asked = [question, f"select count(*) from {table}"]  # noqa: S608
+    keys_question = _keys_question(engine, table, column)
     try:
-        sample = json.loads(answer(question) or "[]")
-        if not sample:
-            return None
+        found = _answers(answer, engine, asked if keys_question is None else [*asked, keys_question])
+        sample = found[0] or []
         ends: list[int | None] = [None, None]
-        if all(isinstance(each, int) and not isinstance(each, bool) for each in sample):
-            ends = [int(answer(f"select {end}({column}) from {table}") or 0) for end in ("min", "max")]  # noqa: S608
-        rows = int(answer(f"select count(*) from {table}") or 0)  # noqa: S608
+        if sample and all(isinstance(each, int) and not isinstance(each, bool) for each in sample):
+            questions_ = [f"select {end}({column}) from {table}" for end in ("min", "max")]  # noqa: S608
+            ends = [int(each) for each in _answers(answer, engine, questions_)]
     except (SystemFailed, ValueError):
         return None
-    keys = column_keys(answer, engine, table, column)
+    if not sample:
+        return None
+    keys = None if keys_question is None else found[2]
     unique, foreign = (None, None) if keys is None else (bool(keys.get("unique")), bool(keys.get("foreign")))
-    return ColumnFacts(rows, ends[0], ends[1], sample, unique, foreign)
+    return ColumnFacts(int(found[1]), ends[0], ends[1], sample, unique, foreign)
+
+
+def _answers(answer: Callable[[str], str | None], engine: str, asked: Sequence[str]) -> list[Any]:
+    """Return the answers to questions for JSON values, asked at once if the engine can: each needs a connection."""
+    array = engine_of(engine).row_as_json
+    if array is None:
+        return [json.loads(answer(each) or "null") for each in asked]
+    together = ", ".join(f"({each})" for each in asked)
+    return [_decoded(each) for each in json.loads(answer(f"select {array}({together})") or "[]")]
 
 
 def column_keys(answer: Callable[[str], str | None], engine: str, table: str, column: str) -> dict[str, Any] | None:
     """Return the answer to the engine's question for keys, see :attr:`Engine.column_keys`; ``None``: unknown."""
-    question = engine_of(engine).column_keys
+    question = _keys_question(engine, table, column)
     if question is None:
         return None
-    names = (each.strip('`"').replace("'", "''") for each in (table, column))
-    table_name, column_name = (f"'{name}'" for name in names)
     try:
-        found: dict[str, Any] = json.loads(answer(question.format(table=table_name, column=column_name)) or "{}")
+        found: dict[str, Any] = json.loads(answer(question) or "{}")
         if isinstance(found.get("foreign"), str):
             # Some engines return nested arrays as strings.
             found["foreign"] = json.loads(found["foreign"])
     except (SystemFailed, ValueError):
         return None
     return found
+
+
+def _keys_question(engine: str, table: str, column: str) -> str | None:
+    question = engine_of(engine).column_keys
+    table_name, column_name = (f"'{each.strip(_QUOTES).replace(_QUOTE, _QUOTE * 2)}'" for each in (table, column))
+    return None if question is None else question.format(table=table_name, column=column_name)

@@ -132,20 +132,26 @@ def prepare_statements(cells: Mapping[str, CompiledCell], provisioners: Provisio
 
 def rejected_statements(cells: Mapping[str, CompiledCell], provisioners: Provisioners) -> dict[str, str]:
     """Return why a system rejects statements, by name. Raises DbdynoError if the system itself fails."""
+    found, error = _rejected(list(cells.items()), provisioners)
+    if error is not None and len(found) == len(cells) > 1 and len(set(found.values())) == 1:
+        # The system itself fails.
+        raise error
+    return found
+
+
+def _rejected(
+    cells: Sequence[tuple[str, CompiledCell]], provisioners: Provisioners
+) -> tuple[dict[str, str], SystemFailed | None]:
+    """Return why a system rejects statements, and the first failure. Those that fail together are tried in halves."""
     try:
-        prepare_statements(cells, provisioners)
+        prepare_statements(dict(cells), provisioners)
     except SystemFailed as error:
-        found: dict[str, str] = {}
-        for name, cell in cells.items():
-            try:
-                prepare_statements({name: cell}, provisioners)
-            except SystemFailed as own:
-                found[name] = str(own).partition(": ")[2] or str(own)
-        if len(found) == len(cells) > 1 and len(set(found.values())) == 1:
-            # The system itself fails.
-            raise error from None
-        return found
-    return {}
+        if len(cells) == 1:
+            return {cells[0][0]: str(error).partition(": ")[2] or str(error)}, error
+        middle = len(cells) // 2
+        halves = [_rejected(half, provisioners)[0] for half in (cells[:middle], cells[middle:])]
+        return {**halves[0], **halves[1]}, error
+    return {}, None
 
 
 def has_plan_of(cell: Cell | None, name: str, prepared: TrialResult) -> bool:

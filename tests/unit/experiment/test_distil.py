@@ -98,7 +98,7 @@ def test_unused_values_are_estimated() -> None:
         ),
         ("delete from t where a between ? and ? and b like ?", "delete t", None),
         ("select sum(a) from t where b > (select max(c) from u where d = ?)", "select t", [Use("equals", "u", "d")]),
-        ("select ? from from", "select", [Use()]),
+        ("select ? from from", "select", [Use("unknown")]),
     ],
 )
 def test_uses_of_parameters(text: str, name: str, uses: list[Use] | None) -> None:

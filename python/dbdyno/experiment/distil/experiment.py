@@ -13,7 +13,7 @@ from dbdyno.experiment.distil.workload import Workload, stage_lines
 from dbdyno.experiment.mix import mix_document
 from dbdyno.experiment.queries import read_statements
 from dbdyno.experiment.toml_text import COMMENT
-from dbdyno.model.experiment.generators import read_column
+from dbdyno.model.experiment.generators import read_column, read_ranks
 from dbdyno.model.experiment.sql import ANY
 
 
@@ -51,7 +51,11 @@ def with_tables(
             column = read_column(part["column"]) if isinstance(part.get("column"), str) else None
             if column is not None:
                 exponent = part.get("draw", {}).get("zipf")
-                return tables.parameter(names[column[0]], column[1].strip('"`'), exponent)
+                name, ranks = read_ranks(column[1])
+                table = names[column[0]]
+                if ranks:
+                    return tables.ranked(table, name.strip('"`'), ranks)
+                return tables.parameter(table, name.strip('"`'), exponent)
             made = {key: replaced(each) for key, each in part.items()}
             return {**made, "execute": last_key} if made.get("execute", "") == last_key[ANY] else made
         return [replaced(each) for each in part] if isinstance(part, list) else part

@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from dbdyno.experiment.distil.skew import Skew, distinct_values, fitted_skew
@@ -31,10 +31,17 @@ _FREQUENT = 200
 # Keys that an application has created since the database was copied, and integers to hash.
 _LATER_KEYS = 100_000
 _MOST_HASHED = 1_000_000
+# Integers up to so many are constants of statements rather than data.
+_SMALL = 1000
+_MOST_LIMIT = 10_000
+_PLAIN_ROLES = ("range", "limit", "offset", "other")
+# Larger tables would make a run sort too long. Fewer of a parameter's values than this share may be unknown.
+_MOST_RANKED_ROWS = 10_000_000
+_FOUND_SHARE = 0.9
 _NUMBER = "dbdyno_number"
 _VERBS: Mapping[Role, str] = {
     "equals": "compared with", "range": "compared with", "pattern": "compared with", "inserted": "inserted into",
-    "set": "assigned to", "limit": "limit", "offset": "offset", "other": "used with",
+    "set": "assigned to", "limit": "limit", "offset": "offset", "other": "used with", "unknown": "used with",
 }  # fmt: skip
 
 
@@ -69,6 +76,8 @@ class ColumnFacts:
 
 
 Describe = Callable[[str, str], ColumnFacts | None]
+Ranked = Callable[[str, str], Sequence[Any]]
+"""Returns different values of a column, the most frequent first; nothing if that can't be known."""
 
 
 @dataclass(frozen=True)
@@ -85,15 +94,21 @@ class Chosen:
 
 @dataclass(frozen=True)
 class Chooser:
-    """Chooses values. ``describe``: asks the database for a column; ``key``: of the trace, to compare hashes.
+    """Chooses values.
 
-    ``grammar``: of the SQL. ``recorded``: whether it may choose recorded values.
+    ``describe``, ``ranked``: ask the database for a column. ``key``: of the trace, to compare hashes. ``grammar``: of
+    the SQL. ``recorded``: whether it may choose recorded values.
     """
 
     describe: Describe | None
     key: bytes | None
     grammar: str | None = None
     recorded: bool = True
+    ranked: Ranked | None = None
+    _integers: dict[str, int] = field(default_factory=dict, repr=False, compare=False)
+    _ranked: dict[tuple[str, str, bool], Mapping[str, int]] = field(default_factory=dict, repr=False, compare=False)
+    _present: dict[str, frozenset[str]] = field(default_factory=dict, repr=False, compare=False)
+    _chosen: dict[tuple[Use, int], tuple[Counts, Chosen]] = field(default_factory=dict, repr=False, compare=False)
 
     def as_string(self, number: str) -> str:
         """Return SQL for a string that contains a number."""
@@ -108,18 +123,19 @@ class Chooser:
 
         Hashed values are looked up among the column's range of integers and some later ones.
         """
-        if any(read_value(each).kind != "integer" for each in values):
-            return None
-        literals = [read_value(each).literal for each in values]
-        kept = [int(each.strip("'")) for each in literals if each is not None]
-        if len(kept) == len(values):
-            return kept
         facts = self.facts(use.table, use.column)
-        if self.key is None or facts is None or facts.least is None or facts.greatest is None:
-            return None
-        candidates = range(facts.least, facts.greatest + _LATER_KEYS)
-        if len(candidates) > _MOST_HASHED:
-            return None
+        if facts is None or facts.least is None or facts.greatest is None:
+            return self._numbers(values, 0)
+        last = facts.greatest + _LATER_KEYS
+        if facts.least >= -_SMALL and last <= _MOST_HASHED:
+            return self._numbers(values, last)
+        candidates = range(facts.least, last)
+        if (
+            self.key is None
+            or len(candidates) > _MOST_HASHED
+            or any(read_value(each).kind != "integer" for each in values)
+        ):
+            return self._numbers(values, 0)
         hashes = Values(self.key)
         wanted = set(values)
         known = {text: each for each in candidates if (text := hashes.of(each)) in wanted}
@@ -130,26 +146,44 @@ class Chooser:
         return self.describe(table, column) if self.describe and table and column else None
 
     def choose(self, use: Use, counts: Counts) -> Chosen:
-        """Choose the values of a parameter."""
+        """Choose the values of a parameter. A share of nulls is kept."""
+        place = (use, id(counts))
+        if place not in self._chosen:
+            # The counts are kept, too, so that no others get their identity.
+            self._chosen[place] = counts, self._with_nulls(use, counts)
+        return self._chosen[place][1]
+
+    def _with_nulls(self, use: Use, counts: Counts) -> Chosen:
         known = {text: number for text, number in counts.by_value.items() if text != "unknown"}
+        nulls = known.pop("null", 0)
+        if nulls and not known:
+            return Chosen("null", "recorded")
+        chosen = self._choose(use, known)
+        if not nulls or chosen.form != "value":
+            return chosen
+        share = 100 * nulls / (nulls + sum(known.values()))
+        return replace(chosen, words=f"{chosen.words} or null {min(max(round(share, 2), 0.01), 99.99):g}%")
+
+    def _choose(self, use: Use, known: dict[str, int]) -> Chosen:
         kept = Counter({text: number for text, number in known.items() if read_value(text).literal is not None})
-        if known and len(known) == len(kept):
-            if set(kept) <= set(_WORDS):
-                return Chosen(_weighted(kept), "recorded")
-            if len(kept) <= _LISTED and self.recorded:
-                return Chosen(_weighted(kept), "the recorded values")
+        is_kept = bool(known) and len(known) == len(kept)
+        if is_kept and (set(kept) <= set(_WORDS) or (len(kept) <= _LISTED and self.recorded)):
+            return Chosen(_weighted(kept), "the recorded values")
         facts = self.facts(use.table, use.column)
         uses = sorted(known.values(), reverse=True)
+        if facts is not None and facts.is_unique and not facts.foreign and use.role in ("inserted", "set"):
+            return _new_values(use, f"{use.table}.{use.column}", facts)
+        fixed = self._fixed(use, facts, known) if known else None
+        if fixed is not None:
+            return fixed
         if facts is not None:
             return self._from_column(use, facts, known, uses)
-        if known and len(known) == len(kept) and self.recorded:
+        if is_kept and self.recorded:
             return _from_kept(kept, uses)
         return _made_up(use, known, uses)
 
     def _from_column(self, use: Use, facts: ColumnFacts, known: dict[str, int], uses: Sequence[int]) -> Chosen:
         column = f"{use.table}.{use.column}"
-        if facts.is_unique and not facts.foreign and use.role in ("inserted", "set"):
-            return _new_values(use, column, facts)
         distinct = facts.rows if facts.is_unique else max(distinct_values(uses), 1)
         skew = fitted_skew(uses, max(distinct, len(uses)))
         because = self._compared(use.role, column, facts, known)
@@ -157,12 +191,76 @@ class Chooser:
             return Chosen(f"{facts.least}..{facts.greatest}{_words(skew)}", because + _reason(skew, uses))
         return Chosen(f"@{use.column} of {use.table}{_words(skew)}", because + _reason(skew, uses))
 
+    def _fixed(self, use: Use, facts: ColumnFacts | None, known: dict[str, int]) -> Chosen | None:
+        """Choose numbers of a statement, or few values of a column; ``None`` if they aren't such values."""
+        uses = sorted(known.values(), reverse=True)
+        is_few = len(known) <= _LISTED and distinct_values(uses) <= len(known)
+        is_key = facts is None or facts.is_unique or bool(facts.foreign)
+        # A value of a key identifies a row, so it isn't written. Without the database, any column may be a key.
+        numbers = self._small(known, use.role) if not is_key or use.role in _PLAIN_ROLES else None
+        if numbers is not None and is_few:
+            return Chosen(_weighted(numbers), f"{_which(known)}; small numbers are written as they are")
+        if numbers is not None and facts is None:
+            ends = sorted(map(int, numbers))
+            return Chosen(f"{ends[0]}..{ends[-1]}", f"from the least to the greatest of {_which(known)}")
+        # Keys vary, even if few were recorded.
+        may_vary = facts is not None and is_key and len(known) > 1 and len(set(facts.sample)) > _LISTED
+        if facts is None or self.ranked is None or not is_few or may_vary:
+            return None
+        column = f"{use.table}.{use.column}"
+        ranks = self._ranks(use, known) if facts.rows <= _MOST_RANKED_ROWS else {}
+        found = Counter({str(ranks[text]): number for text, number in known.items() if text in ranks})
+        if found.total() >= _FOUND_SHARE * sum(known.values()):
+            because = f"{_which(known)} of {column}; rank 1 is its most frequent value"
+            return Chosen(f"@{use.column} of {use.table} rank {_weighted(found, as_range=False)}", because)
+        if len(known) == 1 and facts.is_unique and facts.sample:
+            because = f"{_VERBS[use.role]} {column}; always the same value, but it is unknown which one"
+            return Chosen(f"@{use.column} of {use.table} rank 1", because)
+        return None
+
+    def _small(self, known: Mapping[str, int], role: Role) -> Counter[str] | None:
+        """Return how often each number was used, if all are small integers."""
+        numbers = self._numbers(list(known), _MOST_LIMIT)
+        most = _MOST_LIMIT if role in ("limit", "offset") else _SMALL
+        if numbers is None or any(abs(each) > most for each in numbers):
+            return None
+        return Counter({str(number): uses for number, uses in zip(numbers, known.values(), strict=True)})
+
+    def _numbers(self, values: Sequence[str], greatest: int) -> list[int] | None:
+        """Return the integers that values are; hashes are compared with those of integers up to ``greatest``."""
+        read = [read_value(each) for each in values]
+        if any(each.kind != "integer" for each in read):
+            return None
+        literals = [each.literal for each in read]
+        kept = [int(each.strip("'")) for each in literals if each is not None]
+        if len(kept) == len(values):
+            return kept
+        if self.key is None:
+            return None
+        hashes, of = self._integers, Values(self.key).of
+        hashes.update((of(each), each) for each in range(len(hashes) - _SMALL, greatest + 1))
+        known = [hashes[each] for each in values if each in hashes]
+        return known if len(known) == len(values) else None
+
+    def _ranks(self, use: Use, known: Mapping[str, int]) -> Mapping[str, int]:
+        """Return the ranks of a column's values, by the values as they are recorded."""
+        is_kept = all(read_value(text).literal is not None for text in known)
+        if self.ranked is None or (self.key is None and not is_kept):
+            return {}
+        place = (use.table, use.column, is_kept)
+        if place not in self._ranked:
+            of = Values(None if is_kept else self.key).of
+            ranked = self.ranked(use.table, use.column)
+            self._ranked[place] = {of(value): rank for rank, value in enumerate(ranked, 1)}
+        return self._ranked[place]
+
     def _compared(self, role: Role, column: str, facts: ColumnFacts, known: dict[str, int]) -> str:
         """Say how many of the recorded values are in a column, if that can be known."""
         if self.key is None or len(facts.sample) < min(facts.rows, _FEWEST_COMPARED):
             return f"{_VERBS[role]} {column}"
-        values = Values(self.key)
-        present = {values.of(each) for each in facts.sample}
+        if column not in self._present:
+            self._present[column] = frozenset(map(Values(self.key).of, facts.sample))
+        present = self._present[column]
         hashed = [text for text in known if text not in _WORDS]
         found = sum(text in present for text in hashed)
         expected = len(facts.sample) / max(facts.rows, 1)
@@ -196,12 +294,19 @@ def _reason(skew: Skew | None, uses: Sequence[int]) -> str:
     return f"; {len(uses):,} different values, exponent {skew.exponent:.2g} [{skew.low:.2g}, {skew.high:.2g}]"
 
 
-def _weighted(kept: Counter[str]) -> str:
-    """Return a list in which each value is as often as its share; a range if all its integers are about as often."""
+def _which(known: Mapping[str, int]) -> str:
+    return "always the same value" if len(known) == 1 else f"{len(known):,} different values"
+
+
+def _weighted(kept: Counter[str], *, as_range: bool = True) -> str:
+    """Return a list in which each value is as often as its share.
+
+    ``as_range``: a range if all its integers are about as often.
+    """
     total = kept.total()
     if _equally_often(kept):
         numbers = sorted(int(text) for text in kept if _INTEGER.fullmatch(text))
-        if len(numbers) == len(kept) > _FEWEST_OF_RANGE and numbers[-1] - numbers[0] < len(numbers):
+        if as_range and len(numbers) == len(kept) > _FEWEST_OF_RANGE and numbers[-1] - numbers[0] < len(numbers):
             return f"{numbers[0]}..{numbers[-1]}"
         return ", ".join(sorted(kept, key=lambda text: (len(text), text)))
     length = min(_LIST_LENGTH, total) if len(kept) > 1 else 1

@@ -6,13 +6,16 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 _FEWEST = 50
 _GREATEST = 5.0
-_SUMMED = 10_000
+_SUMMED = 200
+# Exponents for which sums are computed; those between are interpolated.
+_GRID = 401
 _RESAMPLES = 60
 # A smaller exponent is hardly different from equal use.
 _LEAST = 0.1
@@ -68,26 +71,26 @@ def _same(used: NDArray[np.int64], added: int = 0) -> float:
 
 def _exponent(same: float, distinct: int) -> float:
     """Return the exponent with which two draws of a zipf distribution are equal with this probability."""
-    low, high = 0.0, _GREATEST
     if same <= 1 / distinct:
         return 0.0
-    for _ in range(40):
-        middle = (low + high) / 2
-        if _harmonic(distinct, 2 * middle) / _harmonic(distinct, middle) ** 2 < same:
-            low = middle
-        else:
-            high = middle
-    return (low + high) / 2
+    exponents, equal = _equal_draws(distinct)
+    return float(np.interp(math.log(same), equal, exponents))
 
 
-def _harmonic(distinct: int, exponent: float) -> float:
-    """Return the sum of k^-exponent for k up to ``distinct``; beyond some terms, an integral."""
+@lru_cache(maxsize=256)
+def _equal_draws(distinct: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return exponents, and for each the logarithm of the probability that two draws are equal."""
+    exponents = np.linspace(0, _GREATEST, _GRID)
+    return exponents, np.log(_harmonic(distinct, 2 * exponents)) - 2 * np.log(_harmonic(distinct, exponents))
+
+
+def _harmonic(distinct: int, exponents: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the sums of k^-exponent for k up to ``distinct``; beyond some terms, an integral."""
     first = min(distinct, _SUMMED)
-    total = float((np.arange(1, first + 1, dtype=float) ** -exponent).sum())
+    total = np.asarray((np.arange(1, first + 1, dtype=float) ** -exponents[:, None]).sum(axis=1))
     if distinct > first:
         a, b = first + 0.5, distinct + 0.5
-        if math.isclose(exponent, 1):
-            total += math.log(b / a)
-        else:
-            total += (b ** (1 - exponent) - a ** (1 - exponent)) / (1 - exponent)
+        one = np.isclose(exponents, 1)
+        power = np.where(one, 2, 1 - exponents)
+        total += np.where(one, math.log(b / a), (b**power - a**power) / power)
     return total

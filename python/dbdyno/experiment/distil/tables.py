@@ -89,6 +89,17 @@ class SyntheticTables:
             return {"pick": {"values": values, "weights": [round(k**-exponent, 4) for k in range(1, len(values) + 1)]}}
         return self._value(of, made, _Number(made.spread.values, exponent=exponent))
 
+    def ranked(self, table: str, column: str, ranks: Sequence[int]) -> Generator:
+        """Return the values with these ranks among a column's, the most frequent first; otherwise of some rows."""
+        of = self._tables[table]
+        made = self._column(of, column)
+        if not made.listed or self._parent(of, made) is not None:
+            rows = [(rank - 1) % max(of.rows, 1) for rank in ranks]
+            return {"key": f"{table}.{column}", "row": {"pick": rows}}
+        shares = zip(_stand_ins(made), made.listed, strict=True)
+        frequent = [value for value, _ in sorted(shares, key=lambda pair: -pair[1][0])]
+        return {"pick": [frequent[min(rank, len(frequent)) - 1] for rank in ranks]}
+
     def _column(self, table: TableStatistics, name: str) -> ColumnStatistics:
         """Return a column. Raises InputError for a name that isn't one, such as SQLite's `rowid`."""
         named = [each for each in table.columns if each.name == name]

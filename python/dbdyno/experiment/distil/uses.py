@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from dbdyno.base.sql_tree import VALUE, sql_tree
@@ -13,12 +14,15 @@ from dbdyno.engines.catalog_table import quoted
 if TYPE_CHECKING:
     from sqlglot import exp
 
-Role = Literal["equals", "range", "pattern", "inserted", "set", "limit", "offset", "other"]
+Role = Literal["equals", "range", "pattern", "inserted", "set", "limit", "offset", "other", "unknown"]
 
 
 @dataclass(frozen=True)
 class Use:
-    """What a parameter is for. ``table``, ``column``: as the statement names them, empty if unknown."""
+    """What a parameter is for; ``unknown`` if the statement can't be parsed.
+
+    ``table``, ``column``: as the statement names them, empty if unknown.
+    """
 
     role: Role = "other"
     table: str = ""
@@ -46,6 +50,7 @@ class Parsed:
         return self.name.partition(" ")[0]
 
 
+@lru_cache(maxsize=10_000)
 def parse_uses(text: str, engine: str) -> Parsed:
     """Parse a statement with `?`. What can't be parsed has parameters of unknown use."""
     places = engine_of(engine).placeholders(text)
@@ -57,7 +62,7 @@ def parse_uses(text: str, engine: str) -> Parsed:
     verb = next(iter(text.split(maxsplit=1)), "").lower()
     tree = sql_tree("".join([*pieces, text[start:]]), grammar) if grammar else None
     if tree is None:
-        return Parsed(verb, [Use()] * len(places))
+        return Parsed(verb, [Use("unknown")] * len(places))
     found = {}
     from sqlglot import exp
 

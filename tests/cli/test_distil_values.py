@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from conftest import Cli
 from dbdyno.base.errors import InputError
 from dbdyno.engines.url import parse_url
 from dbdyno.run.column_samples import sample_column
@@ -38,6 +39,42 @@ def record(statements: Sequence[tuple[str, Sequence[Any]]]) -> None:
         for number, (text, parameters) in enumerate(statements):
             written = [values.of(each) for each in parameters]
             writer.add(1, text, Execution(1_700_000_000_000_000 + number * 1000, 10_000, 1, None, None, written))
+
+
+def distilled(cli: Cli, shop: str, *options: str) -> str:
+    """Distil the trace, and return the file."""
+    cli("distil", "day.trace", "-o", "my.sql", "--system", shop, *options)
+    return Path("my.sql").read_text()
+
+
+def test_few_different_values_have_their_recorded_shares(cli: Cli, shop: str) -> None:
+    record(
+        [
+            ("select * from orders where status = ? and stock > ?", ("open" if number % 4 else "done", 7))
+            for number in range(80)
+        ]
+    )
+    text = distilled(cli, shop)
+    ranks = ", ".join(["2"] * 30 + ["1"] * 10)
+    assert f"-- :status = @status of orders rank {ranks}\n" in text
+    assert "-- :stock = 7\n" in text
+    # A value of the database isn't in the file.
+    assert "open" not in text
+    cli("run", "my.sql", "--mix", "--system", shop, "--budget", "2s")
+
+
+def test_a_constant_key_is_one_row(cli: Cli, shop: str) -> None:
+    record([("select * from orders where id = ? limit ?", (321, 3)) for _ in range(20)])
+    text = distilled(cli, shop)
+    assert "-- :id = @id of orders rank 321\n" in text
+    assert "-- :limit = 3\n" in text
+    Path("day.trace.key").unlink()
+    assert "-- :id = @id of orders rank 1\n" in distilled(cli, shop)
+
+
+def test_nulls_have_their_recorded_share(cli: Cli, shop: str) -> None:
+    record([("update orders set status = ? where id = ?", (None if n % 4 else "done", n * 20 + 1)) for n in range(80)])
+    assert "-- :status = @status of orders rank 1 or null 75%\n" in distilled(cli, shop)
 
 
 def test_ranks_name_values_by_their_frequency(shop: str) -> None:
