@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections import Counter
 from pathlib import Path
@@ -218,6 +219,45 @@ def test_a_parameter_that_equals_two_earlier_ones_by_chance_is_recognized(tmp_pa
     assert "values (:id, :id_2);" in made.text
     # Its values were a part of the text.
     assert made.sends_text and " --set prepare=never " in made.text
+
+
+def test_equal_values_of_a_repetition_have_one_name(tmp_path: Path) -> None:
+    path = tmp_path / "loop.trace"
+    with TraceWriter(path, Header("sqlite", "test", VALUES.kept)) as writer:
+        for number in range(60):
+            each = [
+                ("begin",),
+                *((text, number * 7 % 5, row * 31 % 97) for row in range(number, number + 3) for text in LOOPED),
+                ("commit",),
+            ]
+            for text, *parameters in each:
+                written = [VALUES.of(each) for each in parameters]
+                writer.add(1, text, Execution(number * 1000, 1000, 1, None, None, written))
+    text = distilled(path, Chooser(None, None)).text
+    found = re.findall(r"^(?:select|update) .*(:\w+) and id = (:\w+);", text, re.MULTILINE)
+    assert len(found) == 6
+    # The same in both statements of a repetition, another in each repetition.
+    assert [each for _, each in found[::2]] == [each for _, each in found[1::2]]
+    assert len({each for _, each in found}) == 3
+    assert [each for each, _ in found[::2]] == [each for each, _ in found[1::2]]
+
+
+LOOPED = ("select * from t where shop = ? and id = ?", "update t set n = 1 where shop = ? and id = ?")
+
+
+def test_a_value_that_may_be_null_has_one_name(tmp_path: Path) -> None:
+    path = tmp_path / "null.trace"
+    with TraceWriter(path, Header("sqlite", "test", VALUES.kept)) as writer:
+        for number in range(40):
+            value = VALUES.of(50 if number % 2 else None)
+            writer.add(
+                1,
+                "select * from p where (? is null or price < ?)",
+                Execution(number, 1000, 1, None, None, [value, value]),
+            )
+    text = distilled(path, Chooser(None, b"k" * 32)).text
+    assert "where (:price is null or price < :price);" in text
+    assert "-- :price = 50 or null 50%\n" in text
 
 
 def test_a_transaction_begins_as_recorded(tmp_path: Path) -> None:

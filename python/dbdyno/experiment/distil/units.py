@@ -77,7 +77,8 @@ class Slot:
     executions: int = 0
     duration_ns: int = 0
     most_rows: int = 0
-    # For each value of the statement, how often it equaled the transaction's earlier value of this number.
+    # For each value of the statement, how often it equaled the value of this number: an earlier one of the transaction,
+    # in a loop of the same repetition.
     equals: list[Counter[int]] = field(default_factory=list)
 
 
@@ -301,7 +302,9 @@ def _record(unit: Unit, inner: Sequence[_Executed], repeats: Sequence[int]) -> N
     for item, repeated in zip(unit.items, repeats, strict=True):
         item.repeats[repeated] += 1
         firsts: list[int] = []
+        before_loop = seen
         for iteration in range(repeated):
+            own = dict(before_loop)
             for index, slot in enumerate(item.slots):
                 each = inner[at]
                 at += 1
@@ -319,11 +322,13 @@ def _record(unit: Unit, inner: Sequence[_Executed], repeats: Sequence[int]) -> N
                     number += len(each.values)
                 for place, value in enumerate(each.values):
                     slot.values[place].add(value, each.count)
-                    earlier = seen.get(value, ())
+                    earlier = own.get(value, ())
                     for equal in earlier:
                         slot.equals[place][equal] += 1
-                    if iteration == 0 and len(earlier) < _MOST_EQUAL:
-                        seen[value] = (*earlier, firsts[index] + place)
+                    if len(earlier) < _MOST_EQUAL:
+                        own[value] = (*earlier, firsts[index] + place)
+            if iteration == 0:
+                seen = own
 
 
 def _sample(unit: Unit, inner: Sequence[_Executed], repeats: Sequence[int]) -> list[tuple[str | None, ...]]:

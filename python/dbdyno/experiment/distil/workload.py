@@ -35,7 +35,8 @@ _COARSE_US = 100_000
 _LONGEST_PAUSE_US = 3_600_000_000
 _EQUAL_SHARE = 0.98
 _FEWEST_EQUAL = 5
-_FEWEST_DIFFERENT = 3
+# Values that are more likely to be equal by chance have no common name.
+_LEAST_CHANCE = 0.001
 _SHOWN_LEFT_OUT = 160
 _LEFT_OUT = 8
 _LEAST_RUN = 3
@@ -304,6 +305,11 @@ class _Parameters:
                 # A second parameter with the same result has the same name.
                 self._origin[key] = self._returning.setdefault(source, key)
                 self._results[key] = result
+        for key, origin in self._origin.items():
+            # A parameter is named after the first column that any of its uses has.
+            use = self._uses[key]
+            if not self._uses[origin].column and use.column and use.role in ("equals", "range", "pattern"):
+                self._uses[origin] = use
         self._titles = [parsed[slot.statement].name for slot in unit.slots]
         self._widths = {
             (id(unit.slots[number]), place): width
@@ -386,7 +392,11 @@ class _Parameters:
 
 def _equal_to(slot: Slot, place: int, counts: Counts) -> int | None:
     """Return the number of the earlier value that a value nearly always equals."""
-    if place >= len(slot.equals) or len(counts.by_value) < _FEWEST_DIFFERENT or "unknown" in counts.by_value:
+    if place >= len(slot.equals) or "unknown" in counts.by_value:
+        return None
+    total = counts.by_value.total()
+    by_chance = sum((number / total) ** 2 for number in counts.by_value.values()) ** slot.executions if total else 1
+    if by_chance > _LEAST_CHANCE:
         return None
     earlier, number = max(slot.equals[place].items(), key=lambda item: (item[1], -item[0]), default=(0, 0))
     is_known = slot.executions >= _FEWEST_EQUAL
