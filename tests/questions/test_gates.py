@@ -35,12 +35,23 @@ def recorded(tmp_path: Path) -> Cli:
         connection.executemany("insert into item values (?, ?, ?)", rows)
         connection.execute("create index item_kind on item (kind)")
     connection.close()
-    application: Any = dbdyno.trace.sqlite(sqlite3.connect(cli.directory.parent / "app.db"), cli.directory / "day.journal")
+    application: Any = dbdyno.trace.sqlite(
+        sqlite3.connect(cli.directory.parent / "app.db"), cli.directory / "day.journal"
+    )
     for number in range(200):
         application.execute("select name from item where id = ?", (number,)).fetchall()
         application.execute("select count(*) from item where kind = ?", (number % 50,)).fetchall()
     dbdyno.trace.flush()
-    cli("distil", "day.journal", "-o", "load.sql", "--think", "none", "--system", f"sqlite:{cli.directory.parent}/app.db")
+    cli(
+        "distil",
+        "day.journal",
+        "-o",
+        "load.sql",
+        "--think",
+        "none",
+        "--system",
+        f"sqlite:{cli.directory.parent}/app.db",
+    )
     git(cli.directory, "init", "-q")
     git(cli.directory, "add", "load.sql")
     git(cli.directory, "commit", "-q", "-m", "load")

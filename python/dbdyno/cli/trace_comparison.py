@@ -29,6 +29,9 @@ from dbdyno.store import open_store
 from dbdyno.trace.reading import Trace, open_trace
 from dbdyno.trace.summary import summarize
 
+# A closer rate needs no explanation.
+_CLOSE = 0.8
+
 
 def print_comparison(file: str, run: str, store: str | None, top: int, json_file: Path | None) -> None:
     """Print how a run agrees with a trace. Raises InputError, ExtraMissing, StoreError."""
@@ -44,6 +47,8 @@ def print_comparison(file: str, run: str, store: str | None, top: int, json_file
         raise InputError(f"run {document.id}", f"no statement of {file} is in it", "name a run of the trace's workload")
     console = Console(stderr=is_output(json_file))
     console.print(_rates(file, trace, document.id, cell), soft_wrap=True)
+    if (speed := _speed(trace, cell)) is not None and not _CLOSE < speed < 1 / _CLOSE:
+        console.print(f"! {_other_rate(speed)}", soft_wrap=True)
     difference = largest_difference(agreements)
     if difference is not None:
         console.print(f"Shares of time differ by at most {difference * 100:.3g} points.", soft_wrap=True)
@@ -84,12 +89,33 @@ def _only_cell(cells: list[Cell], run: str) -> Cell:
 
 def _rates(file: str, trace: Trace, run: str, cell: Cell) -> Text:
     """Return the rates of statements: a trace doesn't know which statements outside of transactions belong together."""
-    header, rate = trace.header, cell.throughput.mean
-    executed = sum(operation.count for operation in cell.operations if operation.kind != "transaction")
-    succeeded = sum(each.ok for each in cell.rounds)
-    recorded = f"{figure(header.statements / header.seconds)} statements/s" if header.seconds else "no rate"
-    ran = "no rate" if rate is None or not succeeded else f"{figure(rate * executed / succeeded)} statements/s"
+    recorded, ran = (
+        "no rate" if rate is None else f"{figure(rate)} statements/s" for rate in (_recorded_rate(trace), _rate(cell))
+    )
     return Text.assemble((file, "bold"), f": {recorded};  run ", (run, "bold"), f": {ran}.")
+
+
+def _recorded_rate(trace: Trace) -> float | None:
+    return trace.header.statements / trace.header.seconds if trace.header.seconds else None
+
+
+def _rate(cell: Cell) -> float | None:
+    rate, succeeded = cell.throughput.mean, sum(each.ok for each in cell.rounds)
+    executed = sum(operation.count for operation in cell.operations if operation.kind != "transaction")
+    return None if rate is None or not succeeded else rate * executed / succeeded
+
+
+def _speed(trace: Trace, cell: Cell) -> float | None:
+    recorded, ran = _recorded_rate(trace), _rate(cell)
+    return ran / recorded if recorded and ran else None
+
+
+def _other_rate(speed: float) -> str:
+    """Say what may explain that a run's rate differs from the recorded one."""
+    if speed > 1:
+        reason = "its clients don't wait for the application, and pauses below 1 ms are left out"
+        return f"The run is {figure(speed)} times as fast: {reason}."
+    return f"The run has {percent(speed)} of the recorded rate: its statements take longer, or it has fewer clients."
 
 
 def _cells(one: Agreement) -> dict[str, str]:

@@ -167,10 +167,11 @@ class Chooser:
     def _choose(self, use: Use, known: dict[str, int]) -> Chosen:
         kept = Counter({text: number for text, number in known.items() if read_value(text).literal is not None})
         is_kept = bool(known) and len(known) == len(kept)
-        if is_kept and (set(kept) <= set(_WORDS) or (len(kept) <= _LISTED and self.recorded)):
-            return Chosen(_weighted(kept), "the recorded values")
         facts = self.facts(use.table, use.column)
         uses = sorted(known.values(), reverse=True)
+        is_few = len(kept) <= _LISTED and self.recorded and not _are_some_keys(facts, uses)
+        if is_kept and (set(kept) <= set(_WORDS) or is_few):
+            return Chosen(_weighted(kept), "the recorded values")
         if facts is not None and facts.is_unique and not facts.foreign and use.role in ("inserted", "set"):
             return _new_values(use, f"{use.table}.{use.column}", facts)
         fixed = self._fixed(use, facts, known) if known else None
@@ -314,6 +315,12 @@ def _weighted(kept: Counter[str], *, as_range: bool = True) -> str:
     for text, number in kept.most_common():
         listed += [text] * max(round(length * number / total), 1)
     return ", ".join(listed)
+
+
+def _are_some_keys(facts: ColumnFacts | None, uses: Sequence[int]) -> bool:
+    """Whether values are keys of which the application uses more than the recorded ones."""
+    is_key = facts is not None and (facts.is_unique or bool(facts.foreign))
+    return is_key and len(uses) > 1 and distinct_values(uses) > len(uses)
 
 
 def _equally_often(kept: Counter[str]) -> bool:
