@@ -17,7 +17,7 @@ from dbdyno.cli.synthetic import synthetic_document, without_tables
 from dbdyno.engines import engine_of
 from dbdyno.engines.url import parse_url
 from dbdyno.experiment.distil.experiment import experiment_document
-from dbdyno.experiment.distil.parameters import Chooser, ColumnFacts, Describe, Ranked
+from dbdyno.experiment.distil.parameters import Chooser, ColumnFacts, Columns, Describe, Ranked
 from dbdyno.experiment.distil.units import recognize
 from dbdyno.experiment.distil.workload import Form, Workload, WorkloadWriter, run_command
 from dbdyno.experiment.document import parse
@@ -26,7 +26,7 @@ from dbdyno.experiment.queries import is_savepoint, queries_experiment, read_que
 from dbdyno.experiment.toml_text import write_toml
 from dbdyno.model.plan.system import SystemSpec
 from dbdyno.report.export import check_writable, write_text
-from dbdyno.run.column_samples import column_facts, ranked_values
+from dbdyno.run.column_samples import column_facts, ranked_values, table_columns
 from dbdyno.run.plan_tries import rejected_statements, statement_cells
 from dbdyno.run.provisioners import Provisioners
 from dbdyno.run.questions import questions
@@ -111,9 +111,9 @@ def distilled(file: str, url: str | None, options: DistilOptions) -> Workload:
         for each in units.units
         if each.is_transaction or not is_savepoint(trace.texts[each.slots[0].statement], engine)
     ]
-    with _database(system, options.directory) as (describe, ranked):
+    with _database(system, options.directory) as (describe, ranked, columns):
         is_recorded = options.form != "synthetic"
-        chooser = Chooser(describe, known_key(Path(file)), engine_of(engine).grammar, is_recorded, ranked)
+        chooser = Chooser(describe, known_key(Path(file)), engine_of(engine).grammar, is_recorded, ranked, columns)
         writer = WorkloadWriter(trace.header, trace.texts, chooser, file, options.think, options.top, options.form)
         workload = writer.write(units)
     if system is None:
@@ -138,10 +138,12 @@ def _rejected(workload: Workload, system: SystemSpec, directory: str | None, pla
 
 
 @contextmanager
-def _database(system: SystemSpec | None, directory: str | None) -> Iterator[tuple[Describe | None, Ranked | None]]:
+def _database(
+    system: SystemSpec | None, directory: str | None
+) -> Iterator[tuple[Describe | None, Ranked | None, Columns | None]]:
     """Provide functions that describe columns of the database; none without one. Raises DbdynoError."""
     if system is None:
-        yield None, None
+        yield None, None, None
         return
     engine = system.engine
     with questions(system, directory) as answer:
@@ -156,4 +158,8 @@ def _database(system: SystemSpec | None, directory: str | None) -> Iterator[tupl
             except SystemFailed:
                 return []
 
-        yield describe, ranked if engine_of(engine).row_as_json else None
+        @cache
+        def columns(table: str) -> Sequence[tuple[str, str]]:
+            return table_columns(answer, engine, table)
+
+        yield describe, ranked if engine_of(engine).row_as_json else None, columns

@@ -432,7 +432,8 @@ class Engine:
     """A query for the keys of ``{column}`` of ``{table}``, string literals; ``None``: they can't be queried.
 
     It returns a JSON object: ``unique``: whether no two rows have the same value; ``foreign``: null, or the table and
-    the column that it refers to, and the number of columns of this foreign key.
+    the column that it refers to, and the number of columns of this foreign key; ``columns``: the number, the name and
+    the type of all columns of the table. A type is empty if it accepts all values.
     """
 
     row_as_json: str | None = None

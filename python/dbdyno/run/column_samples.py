@@ -117,8 +117,7 @@ def column_facts(answer: Callable[[str], str | None], engine: str, table: str, c
             ends = [int(each) for each in _answers(answer, engine, questions_)]
     except (SystemFailed, ValueError):
         return None
-    if not sample:
-        return None
+    sample = [each if isinstance(each, int | float | str) else json.dumps(each) for each in sample]
     keys = None if keys_question is None else found[2]
     unique, foreign = (None, None) if keys is None else (bool(keys.get("unique")), bool(keys.get("foreign")))
     return ColumnFacts(int(found[1]), ends[0], ends[1], sample, unique, foreign)
@@ -131,6 +130,15 @@ def _answers(answer: Callable[[str], str | None], engine: str, asked: Sequence[s
         return [json.loads(answer(each) or "null") for each in asked]
     together = ", ".join(f"({each})" for each in asked)
     return [_decoded(each) for each in json.loads(answer(f"select {array}({together})") or "[]")]
+
+
+def table_columns(answer: Callable[[str], str | None], engine: str, table: str) -> list[tuple[str, str]]:
+    """Return the names and types of a table's columns in their order; nothing if the engine can't be asked.
+
+    ``answer``: runs a query for one value.
+    """
+    found = (column_keys(answer, engine, table, "") or {}).get("columns") or []
+    return [(str(name), str(type_)) for _, name, type_ in sorted(map(_decoded, _decoded(found)))]
 
 
 def column_keys(answer: Callable[[str], str | None], engine: str, table: str, column: str) -> dict[str, Any] | None:

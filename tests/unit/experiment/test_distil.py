@@ -321,6 +321,44 @@ def test_columns_without_equal_values_get_new_ones() -> None:
     assert chooser.as_string(":n") == "(CONCAT('dbdyno-', CAST(CAST(:n AS SIGNED) AS CHAR)))"
 
 
+@pytest.mark.parametrize(
+    ("type_", "words"),
+    [
+        ("jsonb", "'{}'"),
+        ("character varying(20)[]", "'{}'"),
+        ("uuid", "'00000000-0000-4000-8000-000000000000', '00000000-0000-4000-8000-000000000001'"),
+        ("enum('glad','sad')", "'glad','sad'"),
+        ("bytea", "'a', 'b'"),
+        ("timestamp(3) with time zone", "2024-01-01..2024-12-31"),
+        ("boolean", "true, false"),
+        ("varchar(3)", "'xx0', 'xx1'"),
+        ("tinyint unsigned", "1..2"),
+        ("int4range", ""),
+    ],
+)
+def test_made_up_values_fit_the_type_of_their_column(type_: str, words: str) -> None:
+    chooser = Chooser(None, None, "postgres", columns=lambda _: [("a", type_)])
+    counts = Counts(Counter({VALUES.of("some text"): 4, VALUES.of("other text"): 4}))
+    assert chooser.choose(Use("equals", "t", "a"), counts).words == words
+
+
+def test_made_up_strings_are_few_and_short() -> None:
+    counts = Counts(Counter({VALUES.of(f"{number} {'long' * 50}"): 2 for number in range(300)}))
+    chooser = Chooser(None, None)
+    compared, written = (chooser.choose(use, counts).words for use in (Use("equals", "t", "a"), Use("set", "t", "a")))
+    assert [len(each.strip("'")) for each in compared.split(", ")] == [40] * 20
+    # Written values make rows of the recorded size.
+    assert [len(each.strip("'")) for each in written.split(", ")] == [200] * 5
+
+
+def test_a_cast_and_the_position_of_a_value_name_its_type() -> None:
+    parsed = parse_uses("insert into t values (?, ?::jsonb, lower(?))", "postgresql")
+    chooser = Chooser(None, None, "postgres", columns=lambda _: [("a", "uuid"), ("b", "jsonb"), ("C", "text")])
+    first, second, third = chooser.resolved(parsed).uses
+    assert (first.column, second.column, second.cast, third.column) == ("a", "b", "jsonb", "")
+    assert parse_uses("select ?::text[], a = any(?) from t", "postgresql").uses[0].cast == "text[]"
+
+
 def orders(
     path: Path,
     *,

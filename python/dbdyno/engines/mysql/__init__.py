@@ -68,7 +68,9 @@ class Mysql(ServerEngine):
         "information_schema.key_column_usage o where o.table_schema = k.table_schema and o.table_name = k.table_name "
         "and o.constraint_name = k.constraint_name)) from information_schema.key_column_usage k "
         "where table_schema = database() and table_name = {table} "
-        "and column_name = {column} and referenced_table_name is not null limit 1))"
+        "and column_name = {column} and referenced_table_name is not null limit 1), 'columns', "
+        "(select json_arrayagg(json_array(ordinal_position, column_name, column_type)) "
+        "from information_schema.columns where table_schema = database() and table_name = {table}))"
     )
     row_as_json = "json_array"
     statement_totals = (

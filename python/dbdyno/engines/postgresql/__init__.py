@@ -76,7 +76,12 @@ class Postgresql(ServerEngine):
         "join pg_attribute a on a.attrelid = c.conrelid and a.attnum = c.conkey[n] "
         "join pg_attribute b on b.attrelid = c.confrelid and b.attnum = c.confkey[n] where c.contype = 'f' "
         "and c.conrelid = coalesce(to_regclass({table}), to_regclass(quote_ident({table}))) "
-        "and a.attname = {column} limit 1))::text"
+        "and a.attname = {column} limit 1), 'columns', "
+        "(select json_agg(json_build_array(a.attnum, a.attname, case t.typtype when 'e' then 'enum(' || (select "
+        "string_agg(quote_literal(enumlabel), ',' order by enumsortorder) from pg_enum where enumtypid = t.oid) || ')' "
+        "when 'd' then format_type(t.typbasetype, t.typtypmod) else format_type(a.atttypid, a.atttypmod) end)) "
+        "from pg_attribute a join pg_type t on t.oid = a.atttypid where a.attnum > 0 and not a.attisdropped "
+        "and a.attrelid = coalesce(to_regclass({table}), to_regclass(quote_ident({table})))))::text"
     )
     last_number = "select lastval()"
     row_as_json = "json_build_array"

@@ -44,7 +44,9 @@ class Sqlite(Engine):
         "and (select group_concat(name) from pragma_index_info(i.name)) = {column}), 'foreign', "
         '(select json_array(f."table", coalesce(f."to", (select name from pragma_table_info(f."table") where pk = 1)), '
         "(select count(*) from pragma_foreign_key_list({table}) o where o.id = f.id)) "
-        'from pragma_foreign_key_list({table}) f where f."from" = {column} limit 1))'
+        "from pragma_foreign_key_list({table}) f where f.\"from\" = {column} limit 1), 'columns', "
+        "(select json_group_array(json_array(cid, name, case upper(type) when 'INTEGER' then 'integer' else '' end)) "
+        "from pragma_table_info({table})))"
     )
     row_as_json = "json_array"
     aliases = ("sqlite3",)

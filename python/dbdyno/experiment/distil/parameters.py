@@ -9,9 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from dbdyno.engines.catalog_table import quoted
+from dbdyno.experiment.distil.made_up import INTEGERS, SMALLEST, STRINGS, UUID_START, values_of_type
 from dbdyno.experiment.distil.skew import Skew, distinct_values, fitted_skew
 from dbdyno.experiment.distil.units import Counts
-from dbdyno.experiment.distil.uses import Role, Use
+from dbdyno.experiment.distil.uses import Parsed, Role, Use
 from dbdyno.trace.values import Values, read_value
 
 # Lists of so many different values, or fewer, are written with the share of each.
@@ -20,8 +22,6 @@ _LIST_LENGTH = 40
 _FEWEST_COMPARED = 20
 _INT_32 = 2**31 - 1
 _NEW_KEYS = 1_000_000_000
-_MADE_UP_STRINGS = 100
-_LONGEST_STRING = 200
 # Fewer values are clearer as a list.
 _FEWEST_OF_RANGE = 2
 _DEVIATIONS = 3
@@ -76,6 +76,8 @@ class ColumnFacts:
 
 
 Describe = Callable[[str, str], ColumnFacts | None]
+Columns = Callable[[str], Sequence[tuple[str, str]]]
+"""Returns the names and the declared types of a table's columns; nothing if that can't be known."""
 Ranked = Callable[[str, str], Sequence[Any]]
 """Returns different values of a column, the most frequent first; nothing if that can't be known."""
 
@@ -84,20 +86,21 @@ Ranked = Callable[[str, str], Sequence[Any]]
 class Chosen:
     """The values of a parameter as a .sql file has them, and what they rest on.
 
-    ``form``: ``string`` for a number that becomes a part of a string; ``itself`` for the column in its own place.
+    ``form``: ``string`` or ``uuid`` for a number that becomes a part of one; ``itself`` for the column in its own
+    place; ``missing`` if there are none, which ``because`` explains.
     """
 
     words: str
     because: str
-    form: Literal["value", "string", "itself"] = "value"
+    form: Literal["value", "string", "uuid", "itself", "missing"] = "value"
 
 
 @dataclass(frozen=True)
 class Chooser:
     """Chooses values.
 
-    ``describe``, ``ranked``: ask the database for a column. ``key``: of the trace, to compare hashes. ``grammar``: of
-    the SQL. ``recorded``: whether it may choose recorded values.
+    ``describe``, ``ranked``, ``columns``: ask the database for columns. ``key``: of the trace, to compare hashes.
+    ``grammar``: of the SQL. ``recorded``: whether it may choose recorded values.
     """
 
     describe: Describe | None
@@ -105,18 +108,45 @@ class Chooser:
     grammar: str | None = None
     recorded: bool = True
     ranked: Ranked | None = None
+    columns: Columns | None = None
     _integers: dict[str, int] = field(default_factory=dict, repr=False, compare=False)
     _ranked: dict[tuple[str, str, bool], Mapping[str, int]] = field(default_factory=dict, repr=False, compare=False)
     _present: dict[str, frozenset[str]] = field(default_factory=dict, repr=False, compare=False)
     _chosen: dict[tuple[Use, int], tuple[Counts, Chosen]] = field(default_factory=dict, repr=False, compare=False)
 
-    def as_string(self, number: str) -> str:
-        """Return SQL for a string that contains a number."""
+    def as_string(self, number: str, form: str = "string") -> str:
+        """Return SQL for a string, or a UUID, that contains a number."""
         from sqlglot import exp
 
-        cast = exp.cast(exp.cast(exp.column(_NUMBER), "bigint"), "varchar")
-        made = exp.Concat(expressions=[exp.Literal.string("dbdyno-"), cast], safe=True)
+        text: exp.Expr = exp.cast(exp.cast(exp.column(_NUMBER), "bigint"), "varchar")
+        start = "dbdyno-"
+        if form == "uuid":
+            start, text = UUID_START, exp.func("lpad", text, exp.Literal.number(12), exp.Literal.string("0"))
+        made: exp.Expr = exp.Concat(expressions=[exp.Literal.string(start), text], safe=True)
+        made = exp.cast(made, "uuid") if form == "uuid" else made
         return f"({made.sql(dialect=self.grammar)})".replace(_NUMBER, number)
+
+    def resolved(self, parsed: Parsed) -> Parsed:
+        """Return a statement with the columns of an insert that doesn't name them."""
+        if not any(use.position is not None for use in parsed.uses):
+            return parsed
+        names = [quoted(name, str(self.grammar)) for name, _ in self.columns(parsed.table)] if self.columns else []
+        uses = [
+            replace(use, column=names[use.position])
+            if use.position is not None and use.position < len(names)
+            else replace(use, table="")
+            if use.position is not None
+            else use
+            for use in parsed.uses
+        ]
+        return replace(parsed, uses=uses, inserted=frozenset(names))
+
+    def _type(self, use: Use) -> str:
+        """Return the declared type of a column; empty if it is unknown, or accepts all values."""
+        known = self.columns(use.table) if self.columns and use.table and use.column else []
+        name = use.column.strip('`"').lower()
+        found = next((type_ for column, type_ in known if column.lower() == name), "")
+        return f"{found}[]" if use.is_list and found else found
 
     def integers(self, use: Use, values: Sequence[str]) -> Sequence[int] | None:
         """Return the integers that recorded values of a column are; ``None`` if they can't be known.
@@ -172,16 +202,17 @@ class Chooser:
         is_few = len(kept) <= _LISTED and self.recorded and not _are_some_keys(facts, uses)
         if is_kept and (set(kept) <= set(_WORDS) or is_few):
             return Chosen(_weighted(kept), "the recorded values")
+        type_ = use.cast or self._type(use)
         if facts is not None and facts.is_unique and not facts.foreign and use.role in ("inserted", "set"):
-            return _new_values(use, f"{use.table}.{use.column}", facts)
+            return _new_values(use, facts, type_) or _made_up(use, known, uses, type_)
         fixed = self._fixed(use, facts, known) if known else None
         if fixed is not None:
             return fixed
-        if facts is not None:
+        if facts is not None and facts.sample:
             return self._from_column(use, facts, known, uses)
         if is_kept and self.recorded:
             return _from_kept(kept, uses)
-        return _made_up(use, known, uses)
+        return _made_up(use, known, uses, type_)
 
     def _from_column(self, use: Use, facts: ColumnFacts, known: dict[str, int], uses: Sequence[int]) -> Chosen:
         column = f"{use.table}.{use.column}"
@@ -270,15 +301,21 @@ class Chooser:
         return f"{found / len(hashed):.0%} of the recorded values are in {column}"
 
 
-def _new_values(use: Use, column: str, facts: ColumnFacts) -> Chosen:
-    """Choose values for a column in which no value may be twice."""
+def _new_values(use: Use, facts: ColumnFacts, type_: str) -> Chosen | None:
+    """Choose values for a column in which no value may be twice; ``None`` if its type has none."""
+    column = f"{use.table}.{use.column}"
     if use.role == "set":
         return Chosen("", f"{column} keeps its value, since no two rows may have the same", "itself")
     because = f"new values: no two rows of {column} may have the same"
     if facts.greatest is not None:
         end = _INT_32 if facts.greatest < _INT_32 // 2 else facts.greatest + _NEW_KEYS
         return Chosen(f"{facts.greatest + 1}..{end}", because)
-    return Chosen(f"1..{_INT_32}", because, "string")
+    name = type_.partition("(")[0].lower()
+    if name == "uuid":
+        return Chosen(f"1..{_INT_32}", because, "uuid")
+    if name in STRINGS:
+        return Chosen(f"1..{_INT_32}", because, "string")
+    return Chosen(f"1..{SMALLEST.get(name, _INT_32)}", because) if name in INTEGERS else None
 
 
 def _words(skew: Skew | None) -> str:
@@ -347,8 +384,8 @@ def _from_kept(kept: Counter[str], uses: Sequence[int]) -> Chosen:
     return Chosen(words + _words(skew), f"{because}; the most frequent, {share:.0%} of all uses")
 
 
-def _made_up(use: Use, known: dict[str, int], uses: Sequence[int]) -> Chosen:
-    """Choose values of the recorded type and length; nothing else is known of them."""
+def _made_up(use: Use, known: dict[str, int], uses: Sequence[int], type_: str) -> Chosen:
+    """Choose values of the recorded kind and length, which the type accepts; nothing else is known of them."""
     if use.role in ("limit", "offset"):
         return Chosen("10" if use.role == "limit" else "0", "made up: the recorded number is not kept")
     kinds: Counter[str] = Counter()
@@ -364,20 +401,12 @@ def _made_up(use: Use, known: dict[str, int], uses: Sequence[int]) -> Chosen:
     if words and not kinds:
         return Chosen(_weighted(words), "recorded")
     kind = kinds.most_common(1)[0][0] if kinds else "integer"
-    length = min(lengths.most_common(1)[0][0], _LONGEST_STRING) if lengths else 1
+    length = lengths.most_common(1)[0][0] if lengths else 1
     distinct = distinct_values(uses) if uses else 1000
     skew = fitted_skew(uses, max(distinct, len(uses)))
-    because = f"made up: {kind} of up to {length} characters" + _reason(skew, uses)
-    match kind:
-        case "integer":
-            return Chosen(f"1..{max(distinct, 1)}{_words(skew)}", because)
-        case "number":
-            return Chosen(f"0.0..{float(10 ** min(length, 12) - 1)!r}", because)
-        case "date":
-            return Chosen("2024-01-01..2024-12-31", because)
-    return Chosen(_strings(min(distinct, _MADE_UP_STRINGS), length) + _words(skew), because)
-
-
-def _strings(count: int, length: int) -> str:
-    texts = (f"{number:x}".rjust(length, "x")[-max(length, 1) :] for number in range(count))
-    return ", ".join(f"'{each}'" for each in dict.fromkeys(texts))
+    made = values_of_type(type_, kind, length, distinct, written=use.role in ("inserted", "set"))
+    if made is None:
+        return Chosen("", f"no value of the type {type_} is known", "missing")
+    can_be_skewed = "," in made or re.fullmatch(r"-?\d+\.\.\d+", made)
+    because = f"made up: {type_ or kind} of up to {length} characters" + _reason(skew, uses)
+    return Chosen(made + _words(skew if can_be_skewed else None), because)

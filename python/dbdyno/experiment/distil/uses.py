@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
@@ -21,12 +21,16 @@ Role = Literal["equals", "range", "pattern", "inserted", "set", "limit", "offset
 class Use:
     """What a parameter is for; ``unknown`` if the statement can't be parsed.
 
-    ``table``, ``column``: as the statement names them, empty if unknown.
+    ``table``, ``column``: as the statement names them, empty if unknown. ``cast``: the type that it is cast to, if any;
+    ``is_list``: it is an array of values. ``position``: of the column in a table whose columns aren't named.
     """
 
     role: Role = "other"
     table: str = ""
     column: str = ""
+    cast: str = ""
+    is_list: bool = False
+    position: int | None = None
 
 
 @dataclass(frozen=True)
@@ -106,23 +110,27 @@ def _use(column: exp.Column, grammar: str) -> Use:
 
     node: exp.Expr = column
     parent = node.parent
-    while isinstance(parent, exp.Paren | exp.Cast | exp.Neg | exp.Tuple) and not isinstance(parent.parent, exp.Values):
+    cast, is_list = "", False
+    while isinstance(parent, exp.Paren | exp.Cast | exp.Neg | exp.Tuple | exp.Any) and not isinstance(
+        parent.parent, exp.Values
+    ):
+        if isinstance(parent, exp.Cast) and not cast:
+            cast = parent.to.sql(grammar).lower()
+        is_list = is_list or isinstance(parent, exp.Any)
         node, parent = parent, parent.parent
-    inserted = _inserted(column, grammar)
-    if inserted is not None:
-        return inserted
-    if isinstance(parent, exp.Limit | exp.Fetch):
-        return Use("limit")
-    if isinstance(parent, exp.Offset):
-        return Use("offset")
-    return _compared(node, parent, grammar)
+    if isinstance(parent, exp.Cast) and not cast:
+        cast = parent.to.sql(grammar).lower()
+    found = _inserted(column, grammar)
+    if found is None and isinstance(parent, exp.Limit | exp.Fetch | exp.Offset):
+        found = Use("offset" if isinstance(parent, exp.Offset) else "limit")
+    return replace(found or _compared(node, parent, grammar), cast=cast, is_list=is_list)
 
 
 def _compared(node: exp.Expr, parent: exp.Expr | None, grammar: str) -> Use:
     from sqlglot import exp
 
     match parent:
-        case exp.EQ() | exp.NullSafeEQ():
+        case exp.EQ() | exp.NullSafeEQ() | exp.ArrayContainsAll() | exp.ArrayOverlaps():
             other = parent.expression if parent.this is node else parent.this
             is_set = isinstance(parent.parent, exp.Update) and parent.arg_key == "expressions"
             return _of(other, "set" if is_set else "equals", grammar)
@@ -144,10 +152,13 @@ def _inserted(column: exp.Column, grammar: str) -> Use | None:
     insert = column.find_ancestor(exp.Insert)
     if row is None or insert is None or not isinstance(row.parent, exp.Values):
         return None
-    if not isinstance(insert.this, exp.Schema):
-        return Use("inserted")
-    at = next((index for index, each in enumerate(row.expressions) if each is column), None)
-    names = insert.this.expressions
+    value: exp.Expr = column
+    while isinstance(value.parent, exp.Cast | exp.Paren):
+        value = value.parent
+    at = next((index for index, each in enumerate(row.expressions) if each is value), None)
+    if at is not None and isinstance(insert.this, exp.Table):
+        return Use("inserted", _written(insert.this, grammar), position=at)
+    names = insert.this.expressions if isinstance(insert.this, exp.Schema) else []
     if at is None or at >= len(names):
         return Use("inserted")
     return Use("inserted", _written(insert.this.this, grammar), _written_name(names[at], grammar))

@@ -112,10 +112,12 @@ class WorkloadWriter:
         accepted: list[Unit] = []
         for unit in units.units:
             wrong = next((slot.statement for slot in unit.slots if slot.statement in rejected), None)
-            if wrong is None:
-                accepted.append(unit)
-            else:
+            if wrong is not None:
                 left_out[f"{self.texts[wrong]}` and its transaction, rejected: `{rejected[wrong]}"] += unit.count
+            elif missing := self._missing(unit, parsed):
+                left_out[missing] += unit.count
+            else:
+                accepted.append(unit)
 
         def size(unit: Unit) -> int:
             own = sum(len(item.slots) * _repeats(item) for item in unit.items)
@@ -142,8 +144,17 @@ class WorkloadWriter:
             text, engine, clients, covered, of, len(chosen), self.header.sends_text, names.statements, texts, found
         )
 
+    def _missing(self, unit: Unit, parsed: Mapping[int, Parsed]) -> str:
+        """Name a statement without values for a parameter, and say why it has none; empty if all have values."""
+        for slot in unit.slots:
+            for use, counts in zip(parsed[slot.statement].uses, slot.values, strict=False):
+                chosen = self.chooser.choose(use, counts)
+                if chosen.form == "missing":
+                    return f"{self.texts[slot.statement]}` and its transaction: `{chosen.because}"
+        return ""
+
     def _parsed(self, statement: int) -> Parsed:
-        return parse_uses(self.texts[statement], self.header.engine)
+        return self.chooser.resolved(parse_uses(self.texts[statement], self.header.engine))
 
     def _clients(self, units: Units) -> int:
         if not units.duration_ns:
@@ -350,7 +361,8 @@ class _Parameters:
             chosen = self._chosen.get(origin, own)
             turn = iteration if origin[0] in self._looped else 0
             name = self._name(origin, turn)
-            written.append(self._chooser.as_string(f":{name}") if own.form == "string" else f":{name}")
+            is_part = own.form in ("string", "uuid")
+            written.append(self._chooser.as_string(f":{name}", own.form) if is_part else f":{name}")
             if name not in self._declared:
                 self._declared.add(name)
                 width = self._widths.get(origin)
