@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from dbdyno.engines.lookup import known_engine
 from dbdyno.engines.sql_lexer import Kind, Syntax, Token, UnterminatedError, placeholders, significant, tokenize
+from dbdyno.trace.quoted_names import quoted_strings
 
 _KEPT = frozenset(("call", "delete", "explain", "insert", "merge", "replace", "select", "table", "update", "values"))
 QUERIES_AND_CHANGES = _KEPT | {"with", "("}
@@ -28,16 +29,12 @@ _LENGTHS = sorted({round(base * 2**power) for power in range(16) for base in (1,
 
 _SHORT_NUMBER = re.compile(r"\d{1,5}")
 _SPAN = re.compile(r"'\d{1,4} ?(?:microsecond|millisecond|second|minute|hour|day|week|month|year)s?'", re.IGNORECASE)
-# Names in double quotes that are no strings with spaces, mail addresses, …, and words before names of any kind.
-_PLAIN_NAME = re.compile(r'"[A-Za-z_]\w*"')
-_BEFORE_NAMES = frozenset(("as", "from", "into", "join", "table", "update"))
 _SIZED = frozenset(
     ("binary", "bit", "char", "character", "datetime", "dec", "decimal", "float", "numeric", "nvarchar", "time",
      "timestamp", "timestamptz", "varbinary", "varchar", "varying")
 )  # fmt: skip
 # Words that are part of the literal behind them.
 _TYPED = frozenset(("date", "interval", "time", "timestamp", "timestamptz"))
-_COMPARISONS = frozenset(("=", "<", ">", "like", "glob", "ilike"))
 
 # Texts in which quotes and digits alone decide where the literals are.
 _PLAIN = re.compile(
@@ -206,7 +203,8 @@ def _items(text: str, tokens: Sequence[Token], bound: dict[int, int], syntax: Sy
     at = 0
     depth = 0
     ordered: int | None = None
-    limited = in_values = False
+    limited = False
+    strings = frozenset() if syntax.question_operators else quoted_strings(tokens)
     while at < len(tokens):
         token, before = tokens[at], tokens[at - 1] if at else None
         word = token.text.lower() if token.kind is Kind.WORD else token.text
@@ -215,7 +213,6 @@ def _items(text: str, tokens: Sequence[Token], bound: dict[int, int], syntax: Sy
         previous = before.text.lower() if before is not None else ""
         if token.kind is Kind.WORD:
             limited = word in ("limit", "offset", "first", "next") or (limited and word in ("row", "rows", "only"))
-            in_values = word in ("in", "values") or (in_values and word not in _AFTER_VALUES)
             ordered = depth if word == "by" else None if word in _AFTER_ORDER else ordered
         behind = tokens[at + 1] if at + 1 < len(tokens) else None
         is_negative = (
@@ -239,7 +236,7 @@ def _items(text: str, tokens: Sequence[Token], bound: dict[int, int], syntax: Sy
         elif token.kind is Kind.STRING:
             is_span = previous == "interval" and _SPAN.fullmatch(token.text) is not None
             yield _Item(token.text, glued) if is_span else _Item("?", glued, Literal(token.text, token.start))
-        elif token.kind is Kind.NAME and _is_string(token, before, behind, syntax, in_values=in_values and depth > 0):
+        elif token.start in strings:
             yield _Item("?", glued, Literal(token.text, token.start))
         elif behind is not None and behind.kind is Kind.STRING and _belongs(token, behind):
             yield _Item("?", glued, Literal(text[token.start : behind.end], token.start))
@@ -255,10 +252,6 @@ def bound_name(text: str) -> str:
         return text[2:-2]
     return text[1:]
 
-
-_AFTER_VALUES = frozenset(
-    ("and", "group", "limit", "on", "or", "order", "returning", "select", "set", "union", "when", "where")
-)
 
 _AFTER_ORDER = frozenset(("limit", "offset", "having", "union", "rows", "range", "select", "where", "for", "fetch"))
 
@@ -281,18 +274,6 @@ def _is_size(tokens: Sequence[Token], at: int) -> bool:
     """Whether a number is the size of a type, such as in `decimal(10, 2)`."""
     opening = at - 1 if tokens[at - 1].text == "(" else at - 3
     return opening > 0 and tokens[opening].text == "(" and tokens[opening - 1].text.lower() in _SIZED
-
-
-def _is_string(token: Token, before: Token | None, behind: Token | None, syntax: Syntax, *, in_values: bool) -> bool:
-    """Whether a name in double quotes may be a string: SQLite takes unknown names for strings."""
-    if syntax.question_operators or not token.text.startswith('"') or before is None:
-        return False
-    if before.text == "." or (behind is not None and behind.text in (".", "(")):
-        return False
-    word = before.text.lower()
-    if word in _COMPARISONS or (in_values and word in ("(", ",")):
-        return True
-    return _PLAIN_NAME.fullmatch(token.text) is None and word not in _BEFORE_NAMES
 
 
 def _belongs(token: Token, string: Token) -> bool:

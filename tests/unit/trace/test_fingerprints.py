@@ -112,3 +112,71 @@ def test_parameters_have_their_names_and_order() -> None:
 )
 def test_a_name_in_double_quotes_that_may_be_a_string_of_sqlite_is_a_value(text: str, fingerprint: str) -> None:
     assert Fingerprints("sqlite").of(text).text == fingerprint
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'select "planted@mail"',
+        'select "planted"',
+        'insert into t values ("planted@mail", "planted")',
+        'insert into t (a) values ("planted")',
+        'insert into t (a) select "planted"',
+        'update t set a = "planted"',
+        'update t set a = b || "planted" where b = 1',
+        'select * from t where a in ("planted", "planted2")',
+        'select * from t where a like "planted%"',
+        'select coalesce(a, "planted") from t',
+        'select upper("planted")',
+        'select max(a, "planted") from t',
+        'select case when a = "planted" then "planted2" else "planted3" end from t',
+        'select case when "a"."b" = 1 then "planted2" else "planted3" end from "a"',
+        'select "planted" || a from t',
+        'select a, "planted" from t',
+        'select a from t where "planted" = a',
+        'select a from t where "planted" in (a, b) or "planted2" like a or "planted3" between a and b',
+        'select a from t where a between "planted" and "planted2"',
+        'select "t"."a" from "t" where "t"."a" between "planted" and "planted2"',
+        'select a from t where a is distinct from "planted"',
+        'with x as (select "planted" v) select v from x',
+        'select a from t where a = "planted" collate nocase',
+        'select (select "planted")',
+        'select a from t order by "planted"',
+        'select a from t group by "planted"',
+        'select "planted" as x',
+        'delete from t where a <> "planted"',
+    ],
+)
+def test_strings_in_double_quotes_are_values(text: str) -> None:
+    made = Fingerprints("sqlite").of(text)
+    assert "planted" not in made.text
+    assert len(made.values) >= text.count('"planted')
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # Django
+        'SELECT "a"."id", COUNT("b"."id") AS "number" FROM "a" LEFT OUTER JOIN "b" ON ("a"."id" = "b"."a_id") '
+        'WHERE "a"."slug" = ? GROUP BY "a"."id" ORDER BY "number" DESC LIMIT 21',
+        'INSERT INTO "a" ("name", "at") VALUES (?, ?) RETURNING "a"."id"',
+        'UPDATE "a" SET "name" = ?, "stock" = ("a"."stock" - ?) WHERE "a"."id" IN (?, ?)',
+        'SELECT COUNT(*) FROM (SELECT DISTINCT "a"."id" AS "col1" FROM "a" WHERE "a"."x") subquery',
+        # SQLAlchemy
+        'INSERT INTO logs ("userId", at) VALUES (?, ?) RETURNING id, "createdAt"',
+        'SELECT logs."userId" AS "logs_userId", count(*) AS count_1 FROM logs GROUP BY "logs_userId"',
+        'UPDATE logs SET "userId"=?, "order"=? WHERE logs.id = ?',
+        # Rails, Ecto
+        'SELECT 1 AS one FROM "users" WHERE "users"."mail" = ? LIMIT ?',
+        'INSERT INTO "users" ("mail") VALUES (?) ON CONFLICT ("mail") DO NOTHING RETURNING "id"',
+        'UPDATE "users" SET "name" = ? WHERE "id" = ?',
+        # TypeORM, Kysely, Drizzle
+        'SELECT "User"."id" AS "User_id" FROM "user" "User" WHERE ("User"."id" = ?) ORDER BY "User_id" ASC',
+        'select "id", max("price") from "main"."products" where "stock" > ? group by "id"',
+        # Hand-written
+        'select id, "order", "group" from items where "order" = ? and "userId" is not null order by "userId"',
+        'insert into t as x ("a") values (?) on conflict ("a") do update set "a" = excluded."a"',
+    ],
+)
+def test_names_in_double_quotes_remain(text: str) -> None:
+    assert Fingerprints("sqlite").of(text).text == text
