@@ -3,6 +3,7 @@
 import pytest
 
 from dbdyno.cli.shortened_statements import condensed_statement, shortened_statements
+from dbdyno.cli.statement_table import statement_table
 
 
 @pytest.mark.parametrize(
@@ -60,3 +61,14 @@ def test_different_statements_remain_different() -> None:
         "select … upper(d) from t where a = ?",
         "select … lower(d) from t where a = ?",
     ]
+
+
+def test_columns_are_left_out_for_long_statements_only() -> None:
+    def heads(statement: str, width: int) -> list[object]:
+        rows = [{"count": "1", "p99 ms": "12.5", "errors": ""}]
+        return [each.header for each in statement_table([statement], rows, width, ("p99 ms",)).columns]
+
+    long = "select a from t where b = ? and c = ? and d = ? and e = ?"
+    assert heads(long, 50) == ["count", "statement"]
+    assert heads(long, 60) == ["count", "p99 ms", "statement"]
+    assert heads("select a from t where b = ?", 50) == ["count", "p99 ms", "statement"]
