@@ -289,6 +289,24 @@ def test_the_end_of_a_range_is_relative_to_its_beginning(tmp_path: Path) -> None
     assert ":id + random(10, 12)" in mix.text
 
 
+@pytest.mark.parametrize("kept", [True, False])
+def test_the_number_of_a_line_counts_the_repetitions(tmp_path: Path, kept: bool) -> None:
+    path = tmp_path / "lines.trace"
+    values = Values(None) if kept else VALUES
+    with TraceWriter(path, Header("sqlite", "test", values.kept)) as writer:
+        for number in range(40):
+            lines = [(number * 7, line, 1 + number % 5) for line in range(1, 3 + number % 3)]
+            executions = [("insert into lines (order_id, line, amount) values (?, ?, ?)", line) for line in lines]
+            for text, parameters in (("begin", ()), *executions, ("commit", ())):
+                written = [values.of(each) for each in parameters]
+                writer.add(1, text, Execution(number * 1000, 1000, 1, None, None, written))
+    facts = {("lines", "line"): ColumnFacts(9000, 1, 9, [1, 2, 3] * 100, unique=False, foreign=False)}
+    text = distilled(path, Chooser(lambda table, column: facts.get((table, column)), b"k" * 32)).text
+    assert "-- `line`: it counts the repetitions of the loop\n-- :line = 1\n" in text
+    assert "-- :line_2 = 2\n" in text
+    assert "-- :amount = 1..5\n" in text
+
+
 def test_transactions_stand_for_similar_ones(tmp_path: Path) -> None:
     path = tmp_path / "shards.trace"
     chooser, count = Random(2), 600

@@ -183,6 +183,16 @@ class Chooser:
             self._chosen[place] = counts, self._with_nulls(use, counts)
         return self._chosen[place][1]
 
+    def constant(self, use: Use, text: str) -> str | None:
+        """Return how to write a value that a parameter always has; ``None`` if it isn't known, or may be a key."""
+        literal = read_value(text).literal
+        if literal is not None:
+            return literal if self.recorded else None
+        facts = self.facts(use.table, use.column)
+        is_key = facts is None or facts.is_unique or bool(facts.foreign)
+        numbers = None if is_key else self._small({text: 1}, use.role)
+        return None if numbers is None else next(iter(numbers))
+
     def _with_nulls(self, use: Use, counts: Counts) -> Chosen:
         known = {text: number for text, number in counts.by_value.items() if text != "unknown"}
         nulls = known.pop("null", 0)

@@ -11,6 +11,7 @@ from random import Random
 from dbdyno.trace.header import begins_transaction, ends_transaction
 from dbdyno.trace.parquet import Batch
 from dbdyno.trace.reading import Trace
+from dbdyno.trace.values import UNKNOWN
 
 # Statements of a transaction; more are a batch job, of which a workload has no use.
 _LONGEST = 2000
@@ -32,6 +33,9 @@ _ROLLBACKS = ("rollback", "abort")
 _PLAIN_BEGIN = re.compile(r"begin(?: deferred)?(?: transaction| work)?|start transaction", re.IGNORECASE)
 # Earlier values that a value may equal, of each value: few numbers are often equal by chance.
 _MOST_EQUAL = 16
+# Repetitions of a loop whose values are compared between transactions, and values of each.
+_MOST_TURNS = 20
+_MOST_TURN_VALUES = 50
 # Parts of a recording in which transactions are counted.
 PARTS = 1000
 # A session that pauses longer is idle.
@@ -80,6 +84,8 @@ class Slot:
     # For each value of the statement, how often it equaled the value of this number: an earlier one of the transaction,
     # in a loop of the same repetition.
     equals: list[Counter[int]] = field(default_factory=list)
+    # Of a loop: the values of each repetition, by place.
+    turns: list[list[Counter[str]]] = field(default_factory=list)
 
 
 @dataclass
@@ -320,6 +326,8 @@ def _record(unit: Unit, inner: Sequence[_Executed], repeats: Sequence[int]) -> N
                 if iteration == 0:
                     firsts.append(number)
                     number += len(each.values)
+                if repeated > 1 and iteration < _MOST_TURNS:
+                    _add_turn(slot, iteration, each.values)
                 for place, value in enumerate(each.values):
                     slot.values[place].add(value, each.count)
                     earlier = own.get(value, ())
@@ -329,6 +337,15 @@ def _record(unit: Unit, inner: Sequence[_Executed], repeats: Sequence[int]) -> N
                         own[value] = (*earlier, firsts[index] + place)
             if iteration == 0:
                 seen = own
+
+
+def _add_turn(slot: Slot, iteration: int, values: Sequence[str]) -> None:
+    while len(slot.turns) <= iteration:
+        slot.turns.append([])
+    turn = slot.turns[iteration]
+    turn += [Counter() for _ in values[len(turn) :]]
+    for counter, value in zip(turn, values, strict=False):
+        counter[value if value in counter or len(counter) < _MOST_TURN_VALUES else UNKNOWN] += 1
 
 
 def _sample(unit: Unit, inner: Sequence[_Executed], repeats: Sequence[int]) -> list[tuple[str | None, ...]]:

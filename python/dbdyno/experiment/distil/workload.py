@@ -25,6 +25,7 @@ from dbdyno.experiment.distil.uses import Parsed, Use, parse_uses
 from dbdyno.experiment.factors import MIX_FACTORS
 from dbdyno.trace.header import Header
 from dbdyno.trace.recording import may_write
+from dbdyno.trace.values import UNKNOWN
 
 # Statements of a .sql file, and repetitions of a loop that are written out.
 _MOST_STATEMENTS = 190
@@ -361,6 +362,9 @@ class _Parameters:
             chosen = self._chosen.get(origin, own)
             turn = iteration if origin[0] in self._looped else 0
             name = self._name(origin, turn)
+            counted = self._counted(slot, place, iteration) if origin == (id(slot), place) else None
+            if counted is not None:
+                chosen = Chosen(counted, "it counts the repetitions of the loop")
             is_part = own.form in ("string", "uuid")
             written.append(self._chooser.as_string(f":{name}", own.form) if is_part else f":{name}")
             if name not in self._declared:
@@ -373,6 +377,19 @@ class _Parameters:
                     lines.append(f"-- `{name}`: {because}")
                 lines.append(f"-- :{name} = {words}")
         return written, lines
+
+    def _counted(self, slot: Slot, place: int, iteration: int) -> str | None:
+        """Return the value in a repetition of a loop, if each repetition always has the same one, unlike the others."""
+        if id(slot) not in self._looped or iteration >= len(slot.turns):
+            return None
+        usual = []
+        for turn in slot.turns:
+            value, number = turn[place].most_common(1)[0] if place < len(turn) else (UNKNOWN, 0)
+            if value == UNKNOWN or number < _EQUAL_SHARE * turn[place].total():
+                return None
+            usual.append(value)
+        is_counter = len(set(usual)) == len(usual) and slot.turns[0][place].total() >= _FEWEST_EQUAL
+        return self._chooser.constant(self._uses[id(slot), place], usual[iteration]) if is_counter else None
 
     def _result_words(self, name: str, origin: tuple[int, int]) -> str:
         result = self._results[origin]
