@@ -4,8 +4,8 @@ use procfs::net::{TcpState, UnixState, tcp, tcp6, unix};
 use procfs::process::{FDTarget, all_processes};
 use std::path::Path;
 
-/// The process that listens on a TCP port of this machine, if its name is one of `names`. `None` as well if it belongs
-/// to another user.
+/// The process that listens on a TCP port of this machine, if `names` contains its name. `None` if it belongs to another
+/// user.
 pub fn tcp_listener(port: u16, names: &[&str]) -> Option<u32> {
     let entries = tcp().into_iter().chain(tcp6()).flatten();
     let inodes: Vec<u64> = entries
@@ -25,7 +25,7 @@ pub fn unix_listener(path: &Path, names: &[&str]) -> Option<u32> {
     holder(&inodes, names)
 }
 
-/// The oldest of the named processes that hold one of the sockets: the children of a server may hold it as well.
+/// The oldest process with a name in `names` that holds a socket in `inodes`. A server's children may hold it, too.
 fn holder(inodes: &[u64], names: &[&str]) -> Option<u32> {
     if inodes.is_empty() {
         return None;

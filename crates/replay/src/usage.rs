@@ -13,7 +13,7 @@ use std::sync::{Mutex, PoisonError};
 pub struct Usage {
     /// CPU seconds of the server, or of the threads with an embedded database. `None` for a server elsewhere.
     pub cpu_s: Option<f64>,
-    /// Counts by name, as in the results of a trial.
+    /// Counts by name. A trial's result uses the same names.
     pub counters: Counters,
 }
 

@@ -26,7 +26,7 @@ _CACHES = (("cache_hits", "cache_misses"), ("pages_found", "pages_read"))
 
 @dataclass(frozen=True)
 class SystemCost:
-    """Costs per transaction. ``cpu_ms``: of the database, with an embedded one of the threads that use it.
+    """Costs per transaction. ``cpu_ms``: of the server, or of the threads that use an embedded database.
 
     ``counters``: counts by name. ``cache_hits``: their share of all page accesses. None: unknown.
     """

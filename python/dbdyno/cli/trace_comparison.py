@@ -29,7 +29,7 @@ from dbdyno.store import open_store
 from dbdyno.trace.reading import Trace, open_trace
 from dbdyno.trace.summary import summarize
 
-# A closer rate needs no explanation.
+# Rates whose ratio is closer to 1 count as equal.
 _CLOSE = 0.8
 
 
@@ -111,7 +111,7 @@ def _speed(trace: Trace, cell: Cell) -> float | None:
 
 
 def _other_rate(speed: float) -> str:
-    """Say what may explain that a run's rate differs from the recorded one."""
+    """Return possible reasons for another rate than recorded."""
     if speed > 1:
         reason = "its clients don't wait for the application, and pauses below 1 ms are left out"
         return f"The run is {figure(speed)} times as fast: {reason}."

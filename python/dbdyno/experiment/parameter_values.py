@@ -46,7 +46,7 @@ _COLUMN = re.compile(
     rf"@\s*({_SQL_NAME})\s+of\s+({_SQL_NAME})(?:\s+rank\s+(\d{{1,5}}(?:\s*,\s*\d{{1,5}})*))?", re.IGNORECASE
 )
 _ITEM = re.compile(r"\s*(?:'((?:[^']|'')*)'|([^',]+?))\s*(,|$)")
-# A value above or below that of another parameter.
+# A value relative to another parameter.
 _RELATIVE = re.compile(r":([^\W\d]\w*)\s*([+-])\s*(\d{1,18})(?:\s*\.\.\s*(\d{1,18}))?")
 # How often each value is drawn, after the values.
 _SKEW = re.compile(r"(.*\S)\s+(zipf|gaussian)(?:\s+(\S+))?", re.IGNORECASE | re.DOTALL)
@@ -116,7 +116,7 @@ def base_of(generator: Generator) -> str | None:
 
 
 def order_of(generators: Mapping[str, Generator], location: str) -> list[str]:
-    """Return the parameters in an order in which each is set after the one that it is relative to. Raises InputError.
+    """Return the parameters in an order that sets each after its base. Raises InputError.
 
     ``location``: for errors.
     """
@@ -126,9 +126,11 @@ def order_of(generators: Mapping[str, Generator], location: str) -> list[str]:
         base = base_of(generators[name])
         if base is not None and base not in ordered:
             if base not in generators:
-                raise InputError(location, f":{name} is relative to :{base}, which has no values here", _RELATIVE_HINT)
+                raise InputError(
+                    location, f":{name} is relative to :{base}, but the values of :{base} are missing", _RELATIVE_HINT
+                )
             if base in above:
-                raise InputError(location, f":{name} is relative to itself", "give one of its bases other values")
+                raise InputError(location, f":{name} is relative to itself", f"give :{base} values of its own")
             add(base, (*above, name))
         if name not in ordered:
             ordered.append(name)

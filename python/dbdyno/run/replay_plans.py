@@ -21,7 +21,7 @@ from dbdyno.run.replay import Replayed, ReplayOptions
 from dbdyno.trace.reading import open_trace
 from dbdyno.trace.recording import Recording
 
-# Statements whose plans are read, those with the most time.
+# Maximum number of statements whose plans are read.
 _MAX_STATEMENTS = 20
 _PLANNED = frozenset(("delete", "insert", "merge", "replace", "select", "update", "values", "with"))
 
@@ -37,7 +37,7 @@ class StatementPlan:
 def example_statements(recording: Recording, replayed: Replayed) -> dict[str, str]:
     """Return the slowest execution of each statement, as it was sent, by fingerprint.
 
-    Only statements with plans, and of these the ones that took the most time. Raises InputError.
+    Statements without plans are left out, and so are all but the longest. Raises InputError.
     """
     at = np.flatnonzero(replayed.done & (replayed.executions.error == 0))
     seconds, statements = replayed.executions.seconds[at], recording.statement[at]
@@ -65,7 +65,7 @@ def _sent(recording: Recording, rows: Mapping[int, str]) -> Iterator[tuple[str, 
 
 
 def read_plans(statements: Mapping[str, str], system: SystemSpec, options: ReplayOptions) -> dict[str, StatementPlan]:
-    """Return the plans of statements, by fingerprint; of those that the system prepares.
+    """Return the plans of the statements that the system can prepare, by fingerprint.
 
     Statements are prepared, not executed; of files, on a fresh copy. Raises RunInterrupted.
     """
@@ -96,7 +96,7 @@ def _plans(
     try:
         yield from _nodes(cells, system, prepare_statements(cells, provisioners))
     except SystemFailed:
-        # One of them can't be prepared, for example because its table was temporary.
+        # A statement can't be prepared, for example because its table was temporary.
         if len(cells) > 1:
             names = list(cells)
             for half in (names[: len(names) // 2], names[len(names) // 2 :]):

@@ -1,4 +1,4 @@
-"""Write a replay as a trace of its own, with what it cost the system and the plans of its statements."""
+"""Write a replay as a trace, with the costs of the system and the plans of statements."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dbdyno.trace.reading import open_trace
 def write_replayed(replays: Replays, plans: dict[str, list[str]], path: Path) -> None:
     """Write the statements that the first system replayed, with their times, rows and errors.
 
-    ``plans``: by statement, one step per line. Raises InputError, ExtraMissing.
+    ``plans``: of each statement, one step per line. Raises InputError, ExtraMissing.
     """
     recording, replayed = replays.recording, replays.replayed[0]
     done, executions = replayed.done, replayed.executions

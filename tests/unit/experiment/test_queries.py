@@ -252,7 +252,7 @@ def test_a_value_is_relative_to_another_parameter() -> None:
         {"set": "high", "value": {"expression": ":low + 9"}},
     ]
     for values, problem in (
-        ({"high": ":other + 1"}, "relative to :other, which has no values here"),
+        ({"high": ":other + 1"}, "relative to :other, but the values of :other are missing"),
         ({"low": ":high - 1"}, "is relative to itself"),
     ):
         with pytest.raises(InputError, match=problem):

@@ -17,14 +17,14 @@ _NARROW = 0.1
 
 @dataclass(frozen=True)
 class Width:
-    """How far a parameter lies above the parameter number ``base`` of the same statement."""
+    """The difference of a parameter to an earlier one of its statement, the one number ``base``."""
 
     base: int
     low: int
     high: int
 
     def words(self, base: str) -> str:
-        """Return the values of the parameter as a file of statements writes them. ``base``: the name of the other."""
+        """Return the parameter's values as a .sql file has them. ``base``: the name of the base parameter."""
         sign = "-" if self.high < 0 else "+"
         ends = sorted((abs(self.low), abs(self.high)))
         return f":{base} {sign} {ends[0]}" + (f"..{ends[1]}" if ends[1] > ends[0] else "")

@@ -1,4 +1,4 @@
-"""Select the transactions of a workload: those with the most time, which also stand for rare ones similar to them.
+"""Select the transactions of a workload by their time. They also stand for similar rare transactions.
 
 An application that chooses among statements at many places has too many different transactions to write them all.
 """
@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 from dbdyno.experiment.distil.units import Unit
 
-# A transaction with a smaller share of the time, and of all transactions, is rare.
+# Below this part of the time and of the executions, a transaction is rare.
 _RARE = 0.001
 # Transactions are similar if this part of their statements is equal.
 _SIMILAR = 0.5
-# Rare transactions are written, too, if the others have less of the time.
+# Rare transactions are selected, too, until this part of the time is covered.
 _ENOUGH = 0.9
 
 
@@ -41,9 +41,9 @@ class Selected:
 def select(
     units: Sequence[Unit], size: Callable[[Unit], int], most: int, most_statements: int
 ) -> tuple[list[Selected], int]:
-    """Select transactions, and return how many executions none of them stands for.
+    """Select transactions. Also return the number of executions without a selected or similar transaction.
 
-    ``units``: the ones with the most time first. ``size``: the statements that a transaction takes in the file;
+    ``units``: sorted by time, the longest first. ``size``: the statements that a transaction takes in the file;
     ``most``, ``most_statements``: what the file may contain.
     """
     total_ns, executed = sum(unit.duration_ns for unit in units), sum(unit.count for unit in units)
@@ -66,7 +66,7 @@ def select(
 
 
 def _assign(rest: Sequence[Unit], selected: Sequence[Selected]) -> int:
-    """Have the most similar selected transaction stand for each of the rest; return the executions without one."""
+    """Add each unselected transaction to the most similar selected one. Return the number of executions without one."""
     kinds = [(_kind(each.unit), _statements(each.unit)) for each in selected]
     alone = 0
     for unit in rest:

@@ -84,7 +84,7 @@ class Slot:
     # For each value of the statement, how often it equaled the value of this number: an earlier one of the transaction,
     # in a loop of the same repetition.
     equals: list[Counter[int]] = field(default_factory=list)
-    # Of a loop: the values of each repetition, by place.
+    # The values of each repetition of a loop, by their number in the statement.
     turns: list[list[Counter[str]]] = field(default_factory=list)
 
 

@@ -379,7 +379,7 @@ class _Parameters:
         return written, lines
 
     def _counted(self, slot: Slot, place: int, iteration: int) -> str | None:
-        """Return the value in a repetition of a loop, if each repetition always has the same one, unlike the others."""
+        """Return a repetition's value, if it is the same in all executions of the loop but differs by repetition."""
         if id(slot) not in self._looped or iteration >= len(slot.turns):
             return None
         usual = []
