@@ -242,6 +242,24 @@ def test_equal_values_of_a_repetition_have_one_name(tmp_path: Path) -> None:
     assert [each for each, _ in found[::2]] == [each for each, _ in found[1::2]]
 
 
+def test_nested_loops_outside_of_transactions_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "orders.trace"
+    texts = [
+        "select * from users where id = 1",
+        "select * from orders",
+        "select * from items",
+        "select * from products",
+    ]
+    request = [0, 1, *(each for _ in range(4) for each in (2, 3, 3))]
+    with TraceWriter(path, Header("sqlite", "test")) as writer:
+        for number in range(20):
+            for at, statement in enumerate(request):
+                writer.add(1, texts[statement], Execution(number * 10**6 + at * 300, 1000))
+    text = distilled(path, Chooser(None, None)).text
+    found = re.findall(r"Perhaps an N\+1 loop: repeated ([\d.]+) times.*\n(?:-- [pPt].*\n)*-- name: select (\w+)", text)
+    assert {name: float(times) for times, name in found} == {"items": 4, "products": 8}
+
+
 LOOPED = ("select * from t where shop = ? and id = ?", "update t set n = 1 where shop = ? and id = ?")
 
 

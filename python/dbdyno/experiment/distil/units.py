@@ -40,7 +40,8 @@ _MOST_TURN_VALUES = 50
 PARTS = 1000
 # A session that pauses longer is idle.
 _IDLE_US = 60_000_000
-# Between two executions of a loop, an application does little.
+# Outside of transactions, a loop has up to so many different statements. Between them, an application does little.
+_LOOPED = 3
 _LOOP_US = 20_000
 
 
@@ -107,8 +108,8 @@ class Unit:
 
     ``is_transaction``: it begins and ends; ``rolled_back``: the application ends it with a rollback. ``begin``: how it
     begins, such as ``begin immediate``; empty for a begin without options. ``after_us``: the pauses of the client after
-    it, ``pauses`` of them; ``after_squares``: the sum of their squares. ``again``: how often it directly followed
-    itself in a session. ``samples``: the values of its first executions, a tuple per statement;
+    it, ``pauses`` of them; ``after_squares``: the sum of their squares. ``again``: how often it soon followed itself in
+    a session, also with others between. ``samples``: the values of its first executions, a tuple per statement;
     ``None`` for a value that differs between the repetitions of a loop.
     """
 
@@ -126,7 +127,7 @@ class Unit:
 
     @property
     def mean_run(self) -> float:
-        """How often it is executed in a row, on average."""
+        """How often it is executed in a loop of the application, on average."""
         return self.count / max(self.count - self.again, 1)
 
     @property
@@ -172,6 +173,8 @@ class _Session:
     transaction: int | None = None
     last: Unit | None = None
     last_end: int | None = None
+    # Different statements that were executed last, the last one first; empty after a pause.
+    recent: list[Unit] = field(default_factory=list)
 
 
 def recognize(trace: Trace) -> Units:
@@ -254,8 +257,11 @@ class _Recognizer:
             session.last.after_us += pause
             session.last.after_squares += pause * pause
             session.last.pauses += 1
-            if unit is session.last and not is_transaction and pause < _LOOP_US:
-                unit.again += 1
+        if is_transaction or pause is None or pause >= _LOOP_US:
+            session.recent = []
+        if unit is not None and not is_transaction:
+            unit.again += any(each is unit for each in session.recent)
+            session.recent = [unit, *(each for each in session.recent if each is not unit)][:_LOOPED]
         if begin is not None and end is not None:
             part = int((begin - self._begin_us) / self._part_us)
             self._result.begun[min(max(part, 0), PARTS - 1)] += 1

@@ -208,7 +208,7 @@ class WorkloadWriter:
         yield f"-- Recorded {_counted(unit.count, 'time')}{mean}.{similar}"
         yield f"-- weight: {_weight(100 * selected.count / total)}"
         if unit.mean_run >= _LEAST_RUN:
-            yield f"-- Perhaps an N+1 loop: executed {figure(unit.mean_run)} times in a row on average."
+            yield f"-- Perhaps an N+1 loop: repeated {figure(unit.mean_run)} times on average, with short pauses."
         if unit.is_transaction:
             yield f"-- transaction: {transaction}"
         if self.think:
