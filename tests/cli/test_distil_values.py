@@ -72,6 +72,31 @@ def test_a_constant_key_is_one_row(cli: Cli, shop: str) -> None:
     assert "-- :id = @id of orders rank 1\n" in distilled(cli, shop)
 
 
+def test_a_wrong_database_is_named_with_the_reasons(cli: Cli, shop: str) -> None:
+    sqlite3.connect("other.db").execute("create table t (a)").connection.close()
+    record([("select * from orders where id = ?", (number,)) for number in range(9)])
+    told = cli("distil", "day.trace", "-o", "my.sql", "--system", "sqlite:other.db", code=2)
+    assert "9 times `select * from orders where id = ?` and its transaction, rejected: `no such table: orders" in told
+    assert "name the database that the application used" in told
+
+
+def test_a_key_that_does_not_fit_is_named(cli: Cli, shop: str) -> None:
+    record([("select * from orders where id = ?", (number,)) for number in range(90)])
+    assert "key" not in distilled(cli, shop)
+    key = Path("day.trace.key")
+    fitting = key.read_text()
+    key.write_text("0" * 64)
+    assert "-- The database contains no recorded value: " in distilled(cli, shop)
+    key.write_text("bad")
+    told = cli("distil", "day.trace", "-o", "my.sql", "--system", shop, code=2)
+    assert "day.trace.key: it is not the key of a trace" in told
+    key.unlink()
+    told = cli("distil", "day.trace", "-o", "my.sql", "--system", shop)
+    assert "day.trace.key is missing" in told
+    key.write_text(fitting)
+    assert "key" not in distilled(cli, shop)
+
+
 def test_nulls_have_their_recorded_share(cli: Cli, shop: str) -> None:
     record([("update orders set status = ? where id = ?", (None if n % 4 else "done", n * 20 + 1)) for n in range(80)])
     assert "-- :status = @status of orders rank 1 or null 75%\n" in distilled(cli, shop)

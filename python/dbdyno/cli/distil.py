@@ -32,7 +32,7 @@ from dbdyno.run.provisioners import Provisioners
 from dbdyno.run.questions import questions
 from dbdyno.trace.reading import open_trace
 from dbdyno.trace.recording import may_write
-from dbdyno.trace.values import known_key
+from dbdyno.trace.values import key_path, known_key
 
 # Different values of a column among which recorded ones are found.
 _MOST_RANKS = 10_000
@@ -78,6 +78,8 @@ def distil_trace(file: str, output: str, systems: Sequence[str], options: Distil
     number = f"{workload.transactions} {'transaction' if workload.transactions == 1 else 'transactions'}"
     console = Console()
     console.print(f"{output}: {number}, {percent(workload.covered)} of the recorded {workload.of}", soft_wrap=True)
+    if workload.problem:
+        console.print(workload.problem, soft_wrap=True)
     system = parse_url(systems[0]) if systems else None
     is_server = engine_of(workload.engine).is_server if system is None else bool(system.host)
     writes = is_server and any(map(may_write, workload.texts.values()))
@@ -113,7 +115,7 @@ def distilled(file: str, url: str | None, options: DistilOptions) -> Workload:
     ]
     with _database(system, options.directory) as (describe, ranked, columns):
         is_recorded = options.form != "synthetic"
-        chooser = Chooser(describe, known_key(Path(file)), engine_of(engine).grammar, is_recorded, ranked, columns)
+        chooser = Chooser(describe, _key(file), engine_of(engine).grammar, is_recorded, ranked, columns)
         writer = WorkloadWriter(trace.header, trace.texts, chooser, file, options.think, options.top, options.form)
         workload = writer.write(units)
     if system is None:
@@ -123,6 +125,15 @@ def distilled(file: str, url: str | None, options: DistilOptions) -> Workload:
     if options.form == "synthetic":
         rejected |= without_tables(workload, system, options.directory)
     return writer.write(units, rejected)
+
+
+def _key(file: str) -> bytes | None:
+    """Return the key of a trace's hashes; ``None`` without one. Raises InputError if its file has no key."""
+    path = Path(file)
+    key, place = known_key(path), key_path(path)
+    if key is None and place.exists():
+        raise InputError(str(place), "it is not the key of a trace", "restore it, or remove it to do without the key")
+    return key
 
 
 def _rejected(workload: Workload, system: SystemSpec, directory: str | None, place: str) -> Mapping[str, str]:

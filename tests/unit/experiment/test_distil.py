@@ -516,7 +516,8 @@ def test_bursts_are_stages_of_an_experiment(tmp_path: Path) -> None:
     workload = distilled(path, Chooser(None, None), think=False, form="experiment")
     text = write_toml(experiment_document(workload, "my.toml", str(path), "sqlite"))
     assert tomllib.loads(text)["name"] == "my"
-    assert "# To run it like that: dbdyno run FILE.toml --set clients=" in text
+    assert "# To run it like that: dbdyno run FILE.toml --system URL" in text
+    assert tomllib.loads(text)["factors"]["clients"] == [workload.clients]
     kept = [line for line in text.splitlines() if not line.startswith(("stop = ", "seconds = "))]
     first, last = kept.index("# arrival = { stages = ["), kept.index("# ] }")
     kept[first : last + 1] = [line[1:] for line in kept[first : last + 1]]

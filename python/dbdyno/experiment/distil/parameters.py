@@ -38,6 +38,8 @@ _PLAIN_ROLES = ("range", "limit", "offset", "other")
 # Larger tables would make a run sort too long. Fewer of a parameter's values than this share may be unknown.
 _MOST_RANKED_ROWS = 10_000_000
 _FOUND_SHARE = 0.9
+# So many values are in a column if the database and the key are the right ones.
+_FEWEST_EXPECTED = 5
 _NUMBER = "dbdyno_number"
 _VERBS: Mapping[Role, str] = {
     "equals": "compared with", "range": "compared with", "pattern": "compared with", "inserted": "inserted into",
@@ -113,6 +115,8 @@ class Chooser:
     _ranked: dict[tuple[str, str, bool], Mapping[str, int]] = field(default_factory=dict, repr=False, compare=False)
     _present: dict[str, frozenset[str]] = field(default_factory=dict, repr=False, compare=False)
     _chosen: dict[tuple[Use, int], tuple[Counts, Chosen]] = field(default_factory=dict, repr=False, compare=False)
+    # Hashed values, how many of them a column should have, and how many it has.
+    _search: Counter[Literal["hashed", "expected", "found"]] = field(default_factory=Counter, repr=False, compare=False)
 
     def as_string(self, number: str, form: str = "string") -> str:
         """Return SQL for a string, or a UUID, that contains a number."""
@@ -193,6 +197,16 @@ class Chooser:
         numbers = None if is_key else self._small({text: 1}, use.role)
         return None if numbers is None else next(iter(numbers))
 
+    def problem(self, key: str) -> str:
+        """Say why recorded values can't be found in the database; empty if they can. ``key``: the file of the key."""
+        if self.describe is None or not self._search["hashed"]:
+            return ""
+        if self.key is None:
+            return f"{key} is missing: recorded values can't be looked up in the database."
+        if self._search["found"] or self._search["expected"] < _FEWEST_EXPECTED:
+            return ""
+        return f"The database contains no recorded value: check that it is the application's, and {key} the trace's."
+
     def _with_nulls(self, use: Use, counts: Counts) -> Chosen:
         known = {text: number for text, number in counts.by_value.items() if text != "unknown"}
         nulls = known.pop("null", 0)
@@ -251,6 +265,7 @@ class Chooser:
             return None
         column = f"{use.table}.{use.column}"
         ranks = self._ranks(use, known) if facts.rows <= _MOST_RANKED_ROWS else {}
+        self._search["found"] += sum(text in ranks for text in known)
         found = Counter({str(ranks[text]): number for text, number in known.items() if text in ranks})
         if found.total() >= _FOUND_SHARE * sum(known.values()):
             because = f"{_which(known)} of {column}; rank 1 is its most frequent value"
@@ -298,14 +313,18 @@ class Chooser:
 
     def _compared(self, role: Role, column: str, facts: ColumnFacts, known: dict[str, int]) -> str:
         """Say how many of the recorded values are in a column, if that can be known."""
+        hashed = [text for text in known if read_value(text).literal is None]
+        self._search["hashed"] += len(hashed)
         if self.key is None or len(facts.sample) < min(facts.rows, _FEWEST_COMPARED):
             return f"{_VERBS[role]} {column}"
         if column not in self._present:
             self._present[column] = frozenset(map(Values(self.key).of, facts.sample))
         present = self._present[column]
-        hashed = [text for text in known if text not in _WORDS]
         found = sum(text in present for text in hashed)
         expected = len(facts.sample) / max(facts.rows, 1)
+        if role == "equals":
+            self._search["found"] += found
+            self._search["expected"] += round(min(expected, 1) * len(hashed))
         if not hashed or expected < 1 or found == 0:
             return f"{_VERBS[role]} {column}"
         return f"{found / len(hashed):.0%} of the recorded values are in {column}"

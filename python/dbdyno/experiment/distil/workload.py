@@ -25,7 +25,7 @@ from dbdyno.experiment.distil.uses import Parsed, Use, parse_uses
 from dbdyno.experiment.factors import MIX_FACTORS
 from dbdyno.trace.header import Header
 from dbdyno.trace.recording import may_write
-from dbdyno.trace.values import UNKNOWN
+from dbdyno.trace.values import UNKNOWN, key_path
 
 # Statements of a .sql file, and repetitions of a loop that are written out.
 _MOST_STATEMENTS = 190
@@ -40,6 +40,8 @@ _FEWEST_EQUAL = 5
 _LEAST_CHANCE = 0.001
 _SHOWN_LEFT_OUT = 160
 _LEFT_OUT = 8
+# In an error.
+_REASONS = 3
 _LEAST_RUN = 3
 # A shorter recording is one phase.
 _LEAST_RECORDING_S = 10
@@ -58,7 +60,7 @@ class Workload:
     ``clients``: sessions that were busy on average, rounded up; ``covered``: its share ``of`` the recorded time, or of
     the statements; ``sends_text``: the application doesn't prepare statements; ``names``: the numbers of the trace's
     statements by their names in the file, ``texts``: their texts; ``phases``: of its transactions, empty if their rate
-    was constant.
+    was constant; ``problem``: why recorded values weren't found in the database, if so.
     """
 
     text: str
@@ -71,6 +73,7 @@ class Workload:
     names: Mapping[str, int]
     texts: Mapping[int, str]
     phases: Sequence[Phase] = ()
+    problem: str = ""
 
 
 @dataclass
@@ -129,7 +132,7 @@ class WorkloadWriter:
         if rare:
             left_out["(rare transactions)"] += rare
         if not chosen:
-            raise InputError(self.file, "the trace contains no statement that a workload can contain", "record more")
+            raise self._nothing(left_out, rejected)
         total = sum(each.count for each in chosen)
         body = [line for unit in chosen for line in self._unit(unit, total, names, parsed)]
         done = sum(each.duration_ns for each in chosen)
@@ -142,8 +145,21 @@ class WorkloadWriter:
         texts = {number: self.texts[number] for number in names.statements.values()}
         engine = self.header.engine
         return Workload(
-            text, engine, clients, covered, of, len(chosen), self.header.sends_text, names.statements, texts, found
+            *(text, engine, clients, covered, of, len(chosen), self.header.sends_text, names.statements, texts, found),
+            self._problem(),
         )
+
+    def _nothing(self, left_out: Counter[str], rejected: Mapping[int, str]) -> InputError:
+        """Return the error for a workload without a transaction."""
+        reasons = "; ".join(_left_out(left_out, _REASONS))
+        if rejected:
+            hint = "name the database that the application used"
+            return InputError(self.file, f"no transaction is left. Left out: {reasons}", hint)
+        problem = "the trace contains no statement that a workload can contain"
+        return InputError(self.file, f"{problem}. Left out: {reasons}" if reasons else problem, "record more")
+
+    def _problem(self) -> str:
+        return self.chooser.problem(key_path(Path(self.file)).name)
 
     def _missing(self, unit: Unit, parsed: Mapping[int, Parsed]) -> str:
         """Name a statement without values for a parameter, and say why it has none; empty if all have values."""
@@ -185,7 +201,7 @@ class WorkloadWriter:
             command = run_command(name, clients, "URL", self.form, sends_text=header.sends_text, writes=writes)
             yield f"-- To run it like that: {command}"
         if found and self.form == "statements":
-            words = "As stages of an experiment (`dbdyno describe FILE.sql --mix --toml`), without pauses:"
+            words = "As stages of an experiment (`dbdyno distil TRACE -o FILE.toml`), without pauses:"
             yield f"-- The rate varied. {words}"
             yield from (f"-- {line}" for line in stage_lines(found))
         if not header.ordered:
@@ -196,8 +212,10 @@ class WorkloadWriter:
         yield f"-- It covers {percent(covered)} of the recorded {of}."
         if units.failed:
             yield f"-- Left out: {_counted(units.failed, 'transaction')} that failed or did not end."
-        for text, count in left_out.most_common(_LEFT_OUT):
-            yield f"-- Left out: {_counted(count, 'time')} `{shortened(' '.join(text.split()), _SHOWN_LEFT_OUT)}`"
+        for words in _left_out(left_out, _LEFT_OUT):
+            yield f"-- Left out: {words}"
+        if problem := self._problem():
+            yield f"-- {problem}"
         yield ""
 
     def _unit(self, selected: Selected, total: int, names: _Names, parsed: dict[int, Parsed]) -> Iterator[str]:
@@ -432,6 +450,12 @@ def _equal_to(slot: Slot, place: int, counts: Counts) -> int | None:
     return earlier if is_known and number >= _EQUAL_SHARE * slot.executions else None
 
 
+def _left_out(left_out: Counter[str], most: int) -> Iterator[str]:
+    """Yield what was left out most often."""
+    for text, count in left_out.most_common(most):
+        yield f"{_counted(count, 'time')} `{shortened(' '.join(text.split()), _SHOWN_LEFT_OUT)}`"
+
+
 def _repeats(item: Item) -> int:
     return min(max(round(item.mean_repeats), 1), _MOST_REPEATS)
 
@@ -449,11 +473,12 @@ def run_command(file: str, clients: int, system: str, form: Form, *, sends_text:
 
     ``sends_text``: the application doesn't prepare statements; ``writes``: the workload may change a server's tables.
     """
-    given = f"--mix --clients {clients}" if form == "statements" else f"--set clients={clients}"
-    given += " --set prepare=never" if sends_text else ""
+    # An experiment has them.
+    given = f" --mix --clients {clients}" if form == "statements" else ""
+    given += " --set prepare=never" if form == "statements" and sends_text else ""
     if form == "synthetic":
-        return f"dbdyno run {file} {given}"
-    return f"dbdyno run {file} {given} --system {system}" + (" --allow-writes" if writes else "")
+        return f"dbdyno run {file}{given}"
+    return f"dbdyno run {file}{given} --system {system}" + (" --allow-writes" if writes else "")
 
 
 def stage_lines(found: Sequence[Phase]) -> list[str]:
