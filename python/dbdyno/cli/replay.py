@@ -231,7 +231,7 @@ def _notes(replays: Replays) -> Iterator[str]:
 
 
 def _notes_on_both(replays: Replays) -> Iterator[str]:
-    """Yield what differs from the recording on both systems, which a comparison of these doesn't show."""
+    """Yield what differs from the recording on both systems: their comparison doesn't show it."""
     if len(replays.replayed) != _MOST_SYSTEMS:
         return
     recorded = replays.recording.recorded

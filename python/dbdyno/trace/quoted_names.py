@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from dbdyno.engines.sql_lexer import Kind, Token
 
-# Names in double quotes that are no strings with spaces, mail addresses, …
+# Other content, such as spaces and mail addresses, is a string.
 _PLAIN_NAME = re.compile(r'"[A-Za-z_]\w*"')
 _BEFORE_NAMES = frozenset(("as", "from", "into", "join", "table", "update"))
 _BEFORE_TABLES = frozenset(("from", "into", "join", "update"))
@@ -30,8 +30,8 @@ _KEYWORDS = frozenset(
 def quoted_strings(tokens: Sequence[Token]) -> frozenset[int]:
     """Return the starts of the tokens in double quotes that may be strings.
 
-    A name that nothing else in the statement shows to be one is a string, unless all tables are in double quotes, too:
-    then an application's library has quoted all names.
+    A token is a string unless the statement shows that it is a name, or all tables are in double quotes: then an
+    application's library has quoted all names.
     """
     quoted = [at for at, each in enumerate(tokens) if each.kind is Kind.NAME and each.text.startswith('"')]
     if not quoted:
