@@ -131,6 +131,7 @@ def cancelled(connection: Any, sleeping: "subprocess.Popen[bytes]") -> None:
 @contextmanager
 def capture(cli: Cli, url: str, *options: str) -> Iterator[tuple[int, "subprocess.Popen[str]"]]:
     """Record to `day.trace`. The recording ends with the context."""
+    (cli.directory / "day.trace").unlink(missing_ok=True)
     process = cli.start("capture", "--listen", "127.0.0.1:0", "--to", url, "-o", "day.trace", *options)
     assert process.stdout is not None
     first = process.stdout.readline()
