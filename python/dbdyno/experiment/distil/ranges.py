@@ -17,7 +17,7 @@ _NARROW = 0.1
 
 @dataclass(frozen=True)
 class Width:
-    """The difference of a parameter to an earlier one of its statement, the one number ``base``."""
+    """The difference between a parameter and parameter number ``base`` of the same statement."""
 
     base: int
     low: int
