@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,12 @@ import pytest
 from conftest import Cli
 from dbdyno.base.errors import InputError
 from dbdyno.engines.url import parse_url
-from dbdyno.run.column_samples import sample_column
+from dbdyno.experiment.queries import queries_experiment, read_queries
+from dbdyno.model.events.trial import TrialResult
+from dbdyno.model.plan.cell import CompiledCell
+from dbdyno.run.column_samples import column_facts, sample_column, table_columns
+from dbdyno.run.plan_tries import prepare_statements, rejected_statements, statement_cells
+from dbdyno.run.provisioners import Provisioners
 from dbdyno.trace.header import Header
 from dbdyno.trace.parquet import Execution, TraceWriter
 from dbdyno.trace.values import Values, trace_key
@@ -100,6 +105,45 @@ def test_a_key_that_does_not_fit_is_named(cli: Cli, shop: str) -> None:
 def test_nulls_have_their_recorded_share(cli: Cli, shop: str) -> None:
     record([("update orders set status = ? where id = ?", (None if n % 4 else "done", n * 20 + 1)) for n in range(80)])
     assert "-- :status = @status of orders rank 1 or null 75%\n" in distilled(cli, shop)
+
+
+def test_a_column_is_described_with_two_questions(shop: str) -> None:
+    connection = sqlite3.connect("shop.db")
+    connection.execute("create table items (id integer primary key, of int references orders (id))")
+    connection.execute("insert into items values (1, 7), (2, 9)")
+    asked: list[str] = []
+
+    def answer(question: str) -> str | None:
+        asked.append(question)
+        found = connection.execute(question).fetchone()[0]
+        return None if found is None else str(found)
+
+    facts = column_facts(answer, "sqlite", "items", "of")
+    assert facts is not None
+    assert (facts.rows, facts.least, facts.greatest, facts.unique, facts.foreign) == (2, 7, 9, False, True)
+    # A worker is started for each.
+    assert len(asked) == 2
+    assert table_columns(answer, "sqlite", "items") == [("id", "integer"), ("of", "")]
+    connection.close()
+
+
+def test_rejected_statements_are_searched_in_halves(shop: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "".join(f"select {number} from {'missing' if number == 11 else 'orders'};\n" for number in range(32))
+    queries = read_queries(text, "x.sql", "sqlite")
+    cells = statement_cells(
+        queries_experiment(queries, {}, "x.sql", "sqlite"), parse_url(shop), [q.name for q in queries]
+    )
+    tried: list[int] = []
+
+    def prepare(some: Mapping[str, CompiledCell], provisioners: Provisioners) -> TrialResult:
+        tried.append(len(some))
+        return prepare_statements(some, provisioners)
+
+    monkeypatch.setattr("dbdyno.run.plan_tries.prepare_statements", prepare)
+    with Provisioners(None) as provisioners:
+        assert set(rejected_statements(cells, provisioners)) == {"q12"}
+    # Twice as many as there are halves, and all together.
+    assert len(tried) == 11
 
 
 def test_ranks_name_values_by_their_frequency(shop: str) -> None:
