@@ -128,7 +128,7 @@ def distilled(file: str, url: str | None, options: DistilOptions) -> Workload:
 
 
 def _key(file: str) -> bytes | None:
-    """Return the key of a trace's hashes; ``None`` without one. Raises InputError if its file has no key."""
+    """Return the key of a trace's hashes; ``None`` without one. Raises InputError if its file is damaged."""
     path = Path(file)
     key, place = known_key(path), key_path(path)
     if key is None and place.exists():

@@ -26,8 +26,8 @@ def sample_column(
 ) -> list[int | float | str]:
     """Draw up to ``most`` values of a column, with equal probability for each row. Nulls are left out.
 
-    ``column`` may end with ranks, see :func:`dbdyno.model.experiment.generators.read_ranks`: then the values are the
-    ones of these ranks. ``directory``: where trials work. Raises InputError if the column doesn't exist or the engine
+    ``column`` may end with ranks, see :func:`dbdyno.model.experiment.generators.read_ranks`: then values are drawn
+    by rank. ``directory``: where trials work. Raises InputError if the column doesn't exist or the engine
     cannot return its values at once, and DbdynoError if the system is unavailable.
     """
     column, ranks = read_ranks(column)

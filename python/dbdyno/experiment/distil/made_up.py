@@ -1,4 +1,4 @@
-"""Make up values that a type accepts, where nothing is known of the recorded ones but their type and length."""
+"""Make up values that a type accepts, of the recorded length."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _DECLARED = re.compile(r"([a-z ]+?)\s*(?:\((\d+)(?:,\s*\d+)?\))?(?: unsigned| wi
 
 
 def values_of_type(type_: str, kind: str, length: int, distinct: int, *, written: bool) -> str | None:
-    """Return values of a type as a .sql file has them; ``None`` if none is known.
+    """Return values of a type as a .sql file has them; ``None`` for unknown types.
 
     ``type_``: as the engine declares it, empty if it accepts all values. ``kind``, ``length``: of the recorded values,
     of which ``distinct`` were different. ``written``: they get to a table.

@@ -31,7 +31,7 @@ _FREQUENT = 200
 # Keys that an application has created since the database was copied, and integers to hash.
 _LATER_KEYS = 100_000
 _MOST_HASHED = 1_000_000
-# Integers up to so many are constants of statements rather than data.
+# Smaller integers are constants of statements rather than data.
 _SMALL = 1000
 _MOST_LIMIT = 10_000
 _PLAIN_ROLES = ("range", "limit", "offset", "other")
@@ -89,7 +89,7 @@ class Chosen:
     """The values of a parameter as a .sql file has them, and what they rest on.
 
     ``form``: ``string`` or ``uuid`` for a number that becomes a part of one; ``itself`` for the column in its own
-    place; ``missing`` if there are none, which ``because`` explains.
+    place; ``missing`` without values, which ``because`` explains.
     """
 
     words: str
@@ -115,7 +115,7 @@ class Chooser:
     _ranked: dict[tuple[str, str, bool], Mapping[str, int]] = field(default_factory=dict, repr=False, compare=False)
     _present: dict[str, frozenset[str]] = field(default_factory=dict, repr=False, compare=False)
     _chosen: dict[tuple[Use, int], tuple[Counts, Chosen]] = field(default_factory=dict, repr=False, compare=False)
-    # Hashed values, how many of them a column should have, and how many it has.
+    # Hashed values, how many a column should have, and how many it has.
     _search: Counter[Literal["hashed", "expected", "found"]] = field(default_factory=Counter, repr=False, compare=False)
 
     def as_string(self, number: str, form: str = "string") -> str:
@@ -205,7 +205,7 @@ class Chooser:
             return f"{key} is missing: recorded values can't be looked up in the database."
         if self._search["found"] or self._search["expected"] < _FEWEST_EXPECTED:
             return ""
-        return f"The database contains no recorded value: check that it is the application's, and {key} the trace's."
+        return f"The database contains no recorded value: it is another database, or {key} is the key of another trace."
 
     def _with_nulls(self, use: Use, counts: Counts) -> Chosen:
         known = {text: number for text, number in counts.by_value.items() if text != "unknown"}
@@ -284,7 +284,7 @@ class Chooser:
         return Counter({str(number): uses for number, uses in zip(numbers, known.values(), strict=True)})
 
     def _numbers(self, values: Sequence[str], greatest: int) -> list[int] | None:
-        """Return the integers that values are; hashes are compared with those of integers up to ``greatest``."""
+        """Return the integers that values are; hashes are compared with hashes of integers up to ``greatest``."""
         read = [read_value(each) for each in values]
         if any(each.kind != "integer" for each in read):
             return None
@@ -331,7 +331,7 @@ class Chooser:
 
 
 def _new_values(use: Use, facts: ColumnFacts, type_: str) -> Chosen | None:
-    """Choose values for a column in which no value may be twice; ``None`` if its type has none."""
+    """Choose values for a column in which no value may be twice; ``None`` for some types."""
     column = f"{use.table}.{use.column}"
     if use.role == "set":
         return Chosen("", f"{column} keeps its value, since no two rows may have the same", "itself")
@@ -414,7 +414,7 @@ def _from_kept(kept: Counter[str], uses: Sequence[int]) -> Chosen:
 
 
 def _made_up(use: Use, known: dict[str, int], uses: Sequence[int], type_: str) -> Chosen:
-    """Choose values of the recorded kind and length, which the type accepts; nothing else is known of them."""
+    """Choose values of the recorded kind and length, which the type accepts."""
     if use.role in ("limit", "offset"):
         return Chosen("10" if use.role == "limit" else "0", "made up: the recorded number is not kept")
     kinds: Counter[str] = Counter()

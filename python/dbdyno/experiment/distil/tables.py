@@ -90,7 +90,7 @@ class SyntheticTables:
         return self._value(of, made, _Number(made.spread.values, exponent=exponent))
 
     def ranked(self, table: str, column: str, ranks: Sequence[int]) -> Generator:
-        """Return the values with these ranks among a column's, the most frequent first; otherwise of some rows."""
+        """Return a column's values by rank, the most frequent first. If values are unique, return some rows' values."""
         of = self._tables[table]
         made = self._column(of, column)
         if not made.listed or self._parent(of, made) is not None:

@@ -40,7 +40,7 @@ _MOST_TURN_VALUES = 50
 PARTS = 1000
 # A session that pauses longer is idle.
 _IDLE_US = 60_000_000
-# Outside of transactions, a loop has up to so many different statements. Between them, an application does little.
+# Different statements of a loop outside of transactions. Between them, an application does little.
 _LOOPED = 3
 _LOOP_US = 20_000
 
@@ -82,8 +82,8 @@ class Slot:
     executions: int = 0
     duration_ns: int = 0
     most_rows: int = 0
-    # For each value of the statement, how often it equaled the value of this number: an earlier one of the transaction,
-    # in a loop of the same repetition.
+    # For each value of the statement, how often it equaled the transaction's earlier value of this number. In a loop,
+    # that is a value of the same repetition.
     equals: list[Counter[int]] = field(default_factory=list)
     # The values of each repetition of a loop, by their number in the statement.
     turns: list[list[Counter[str]]] = field(default_factory=list)

@@ -36,7 +36,7 @@ _COARSE_US = 100_000
 _LONGEST_PAUSE_US = 3_600_000_000
 _EQUAL_SHARE = 0.98
 _FEWEST_EQUAL = 5
-# Values that are more likely to be equal by chance have no common name.
+# Values that are more likely to be equal by chance have different names.
 _LEAST_CHANCE = 0.001
 _SHOWN_LEFT_OUT = 160
 _LEFT_OUT = 8
@@ -154,7 +154,7 @@ class WorkloadWriter:
         reasons = "; ".join(_left_out(left_out, _REASONS))
         if rejected:
             hint = "name the database that the application used"
-            return InputError(self.file, f"no transaction is left. Left out: {reasons}", hint)
+            return InputError(self.file, f"all transactions were left out: {reasons}", hint)
         problem = "the trace contains no statement that a workload can contain"
         return InputError(self.file, f"{problem}. Left out: {reasons}" if reasons else problem, "record more")
 
@@ -162,7 +162,7 @@ class WorkloadWriter:
         return self.chooser.problem(key_path(Path(self.file)).name)
 
     def _missing(self, unit: Unit, parsed: Mapping[int, Parsed]) -> str:
-        """Name a statement without values for a parameter, and say why it has none; empty if all have values."""
+        """Name a statement without values for a parameter, and the reason; empty if all have values."""
         for slot in unit.slots:
             for use, counts in zip(parsed[slot.statement].uses, slot.values, strict=False):
                 chosen = self.chooser.choose(use, counts)

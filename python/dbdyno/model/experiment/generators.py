@@ -444,7 +444,7 @@ class Key(Strict):
 class Column(Strict):
     """A value of a column, ``table.column``, of a table that exists: of a random row, or with ``zipf`` a skew.
 
-    ``table.column rank 1, 1, 3``: one of these values, of which the most frequent value of the column has rank 1.
+    ``table.column rank 1, 1, 3``: a value with a rank of the list. The most frequent value of a column has rank 1.
     """
 
     column: Name
@@ -476,7 +476,7 @@ def read_column(text: str) -> tuple[str, str] | None:
 
 
 def read_ranks(column: str) -> tuple[str, list[int]]:
-    """Return the column of ``column rank 1, 1, 3``, and the ranks; no ranks if it has none."""
+    """Return the column of ``column rank 1, 1, 3``, and its ranks, if any."""
     match = re.fullmatch(rf"(.*)({_RANKS})", column, re.DOTALL)
     return (column, []) if match is None else (match[1], [int(each) for each in re.findall(r"\d+", match[2])])
 
