@@ -52,7 +52,7 @@ _CLIENTS = {"\\": "psql or mysql", ".": "the sqlite3 or duckdb shell"}
 
 @dataclass(frozen=True)
 class Pause:
-    """A pause of a client, ``-- think: TIME``. ``line``: the line of the comment; ``comments``: further comments above it."""
+    """A pause of a client, ``-- think: TIME``. ``line``: of the comment; ``comments``: further ones above it."""
 
     words: str
     line: int
