@@ -100,6 +100,14 @@ def test_few_values_become_stand_ins_of_their_lengths() -> None:
     assert fill == {"nullable": {"share": 0.5, "of": {"pick": picked}}}
 
 
+def test_ranks_are_values_by_their_frequency() -> None:
+    made = described("text", "text", ["paid"] * 150 + ["new"] * 40 + ["cancelled"] * 10)
+    tables = SyntheticTables([TableStatistics("t", 200, [made, key()], ("id",))])
+    frequent = tables.ranked("t", "c", [1, 3, 2, 9])["pick"]
+    assert [len(each) for each in frequent] == [4, 9, 3, 9]
+    assert tables.ranked("t", "id", [1, 7]) == {"key": "t.id", "row": {"pick": [0, 6]}}
+
+
 def test_values_in_the_order_of_the_key_stay_so() -> None:
     made = described(None, "integer", [1000 + 7 * each for each in range(400)])
     assert made.order == pytest.approx(1)
