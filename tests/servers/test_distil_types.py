@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from conftest import Cli
+from dbdyno.engines.url import parse_url
+from dbdyno.run.column_samples import sample_column
 from dbdyno.trace.header import Header
 from dbdyno.trace.parquet import Execution, TraceWriter
 from dbdyno.trace.values import Values, trace_key
@@ -17,6 +19,7 @@ from named_servers import named_server
 pytestmark = pytest.mark.slow
 
 ROWS = 300
+OKS: dict[str, set[object]] = {"postgresql": {"true", "false"}, "mysql": {0, 1}}
 TABLES = {
     "postgresql": """
         create type mood as enum ('glad', 'sad');
@@ -71,6 +74,10 @@ def test_no_transaction_fails(server_cli: Cli, engine: str) -> None:
         document = server_cli.run(
             "my.sql", "--mix", "--system", server.url, "--allow-writes", "--set", "seconds=0.5", "--rounds", "1"
         )
+        system = parse_url(server.url)
+        assert set(sample_column(system, "t", "ok", ROWS)) == OKS[engine]
+        assert sample_column(system, "t", "id rank 1, 300, 2", 10) == [1, ROWS, 2]
+        assert len(set(sample_column(system, "t", "u rank 1, 2, 1", 10))) == 2
     (cell,) = document["cells"]
     assert cell["failed"] == {}, json.dumps(cell["failed"])
     left_out = "its transaction: `no value of the type int4range is known`"

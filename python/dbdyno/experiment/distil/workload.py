@@ -118,8 +118,6 @@ class WorkloadWriter:
             wrong = next((slot.statement for slot in unit.slots if slot.statement in rejected), None)
             if wrong is not None:
                 left_out[f"{self.texts[wrong]}` and its transaction, rejected: `{rejected[wrong]}"] += unit.count
-            elif missing := self._missing(unit, parsed):
-                left_out[missing] += unit.count
             else:
                 accepted.append(unit)
 
@@ -128,7 +126,16 @@ class WorkloadWriter:
             # A query for its key may follow each insert.
             return own + sum(parsed[slot.statement].verb == "insert" for slot in unit.slots)
 
-        chosen, rare = select(accepted, size, self.top, _MOST_STATEMENTS)
+        while True:
+            chosen, rare = select(accepted, size, self.top, _MOST_STATEMENTS)
+            # Values are chosen for selected transactions only, because that asks the database.
+            missing = {id(each.unit): words for each in chosen if (words := self._missing(each.unit, parsed))}
+            if not missing:
+                break
+            for unit in accepted:
+                if id(unit) in missing:
+                    left_out[missing[id(unit)]] += unit.count
+            accepted = [unit for unit in accepted if id(unit) not in missing]
         if rare:
             left_out["(rare transactions)"] += rare
         if not chosen:
