@@ -255,6 +255,9 @@ def test_a_replay_as_a_trace_has_costs_and_plans_to_compare(cli: Cli) -> None:
     assert costs[1]["counters"]["syncs"] == pytest.approx(costs[0]["counters"]["syncs"], rel=0.2)
     error = cli.invoke("replay", "app.journal", "--system", "sqlite:start.db", "--system", "sqlite:x.db", "-o", "t")
     assert "name one system to write its replay as a trace" in error.errors
+    recorded = (cli.directory / "app.journal").read_bytes()
+    error = cli.invoke("replay", "app.journal", "--system", "sqlite:start.db", "-o", "app.journal")
+    assert "the file exists" in error.errors and (cli.directory / "app.journal").read_bytes() == recorded
 
 
 def test_two_systems_differ_in_plans(cli: Cli) -> None:

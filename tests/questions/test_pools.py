@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from authenticated import free_port
 from conftest import Cli
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.server.server import start_server
@@ -61,13 +62,6 @@ select 1;
 select 2;
 -- end
 """
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port
 
 
 @contextmanager

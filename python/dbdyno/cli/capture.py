@@ -19,7 +19,7 @@ from dbdyno.base.numbers import figure, percent, whole
 from dbdyno.cli.statement_table import statement_table
 from dbdyno.engines import engine_of
 from dbdyno.engines.url import parse_url
-from dbdyno.report.export import check_writable, is_output, write_text
+from dbdyno.report.export import check_writable, is_output, new_file, write_text
 from dbdyno.trace.header import Header
 from dbdyno.trace.values import key_path
 
@@ -56,7 +56,7 @@ def capture_trace(options: CaptureOptions) -> None:
         raise InputError("capture", "give one source to record from", hint)
     _check_proxy_options(options)
     arrow()
-    output = _new_file(options.output)
+    output = new_file(options.output)
     if options.program:
         _record_program(options, output)
         return
@@ -171,18 +171,9 @@ def convert_journal(file: str, output: str) -> None:
     from dbdyno.trace.reports import convert, copy_key
 
     arrow()
-    made = _new_file(output)
+    made = new_file(output)
     copy_key(Path(file), made)
     _print_recorded(made, convert(Path(file), made), Console())
-
-
-def _new_file(output: str) -> Path:
-    """Return the file to write. Raises InputError if it exists or can't be written."""
-    check_writable(output, "--output")
-    path = Path(output)
-    if path.is_file() and path.stat().st_size:
-        raise InputError(f"--output {output}", "the file exists", "remove it, or give another name")
-    return path
 
 
 def _totals(url: str) -> tuple[str, str]:

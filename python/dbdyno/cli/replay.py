@@ -23,7 +23,7 @@ from dbdyno.base.numbers import bracketed, duration, figure, milliseconds, perce
 from dbdyno.cli.statement_table import statement_table
 from dbdyno.engines import engine_of
 from dbdyno.engines.url import parse_url
-from dbdyno.report.export import check_writable, is_output, write_text
+from dbdyno.report.export import check_writable, is_output, new_file, write_text
 from dbdyno.run.replay import CAUSES, Replayed, ReplayOptions, Replays, replay
 from dbdyno.run.replay_plans import StatementPlan, example_statements, read_plans
 from dbdyno.run.replayed_trace import write_replayed
@@ -84,7 +84,7 @@ def replay_trace(file: str, systems: Sequence[str], options: ReplayOptions, outp
     if output.trace_file is not None:
         if len(systems) > 1:
             raise InputError("--output", "two systems are replayed", "name one system to write its replay as a trace")
-        check_writable(output.trace_file, "--output")
+        new_file(output.trace_file)
     recording = read_recording(Path(file))
     with _progress(len(recording) * len(systems)) as advance:
         replays = replay(recording, [parse_url(each) for each in systems], options, advance)

@@ -91,6 +91,15 @@ def check_writable(path: Path | str, option: str = "") -> None:
     Path(probe).unlink()
 
 
+def new_file(output: str) -> Path:
+    """Return the file of ``--output``. Raises InputError if it exists or can't be written."""
+    check_writable(output, "--output")
+    path = Path(output)
+    if path.is_file() and path.stat().st_size:
+        raise InputError(f"--output {output}", "the file exists", "remove it, or give another name")
+    return path
+
+
 def is_output(path: Path | str | None) -> bool:
     """Whether the path of an output file means the standard output."""
     return str(path) in _OUTPUT
