@@ -2,7 +2,8 @@
 
 Each application runs on a fresh database and is recorded. Its statements are replayed on a copy of the database, and
 its distilled workload runs on another copy, with the recorded number of clients and their pauses. Prints the ratio of
-the rates, and of the times, costs and shares that `dbdyno trace compare` shows. It installs the packages of
+the rates, and of the times, costs and shares that `dbdyno trace compare` shows. With `--decisions`, it measures changes
+instead: do the replay and the workload agree on which side is faster? It installs the packages of
 benches/applications/requirements.txt into a virtual environment, and needs PostgreSQL, MariaDB, pgbench and sysbench.
 """
 
@@ -11,6 +12,7 @@ import json
 import re
 import shutil
 import signal
+import sqlite3
 import statistics
 import subprocess
 import sys
@@ -29,6 +31,7 @@ from proxy import free_port
 
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.server.server import start_server
+from dbdyno.stats import paired_ratio
 from directories import server_directory
 from fresh_data import fresh_data
 
@@ -85,6 +88,39 @@ ALL = (
 )  # fmt: skip
 
 
+@dataclass(frozen=True)
+class Change:
+    """A change of a system to decide on. ``setting``: of its URL; ``sql``: for its database."""
+
+    name: str
+    setting: str = ""
+    sql: str = ""
+
+
+CHANGES = {
+    "pgbench postgresql": (
+        Change("synchronous_commit=off", "synchronous_commit=off"),
+        Change("without primary key", sql="alter table pgbench_tellers drop constraint pgbench_tellers_pkey"),
+    ),
+    "sysbench postgresql": (
+        Change("synchronous_commit=off", "synchronous_commit=off"),
+        Change("without index", sql="drop index k_1; drop index k_2"),
+    ),
+    "flask_shop sqlite": (
+        Change("synchronous=off", "synchronous=off"),
+        Change("index on books", sql="create index book_of_author on book (author_id, title)"),
+    ),
+    "django_admin sqlite": (
+        Change("journal_mode=wal", "journal_mode=wal"),
+        Change("synchronous=off", "synchronous=off"),
+    ),
+    "huey_queue sqlite": (
+        Change("synchronous=off", "synchronous=off"),
+        Change("without index", sql="drop index task_queue_priority_id"),
+    ),
+}  # fmt: skip
+
+
 class Place:
     """Where an application's databases are: a server, or a directory of files."""
 
@@ -94,7 +130,11 @@ class Place:
         self.port = port
 
     def sql(self, text: str, database: str = "") -> None:
-        if self.engine == "postgresql":
+        if self.engine == "sqlite":
+            with sqlite3.connect(self.work / f"{database}.db") as connection:
+                connection.executescript(text)
+            connection.close()
+        elif self.engine == "postgresql":
             options = ["-h", "127.0.0.1", "-p", str(self.port), "-U", "postgres", "-qc", text, database or "postgres"]
             subprocess.run(["psql", *options], check=True, capture_output=True)
         else:
@@ -130,11 +170,12 @@ class Place:
             self.sql("vacuum analyze", database)
             self.sql("checkpoint")
 
-    def url(self, database: str) -> str:
+    def url(self, database: str, setting: str = "") -> str:
+        options = f"?{setting}" if setting else ""
         if self.engine == "sqlite":
-            return f"sqlite:{self.work / database}.db"
+            return f"sqlite:{self.work / database}.db{options}"
         user = "postgres" if self.engine == "postgresql" else "bench"
-        return f"{self.engine}://{user}@127.0.0.1:{self.port}/{database}"
+        return f"{self.engine}://{user}@127.0.0.1:{self.port}/{database}{options}"
 
 
 @contextmanager
@@ -196,18 +237,65 @@ def dbdyno(*arguments: str | Path, work: Path) -> str:
     return done.stdout
 
 
+def start(application: Application, place: Place, python: Path, copies: Sequence[str]) -> Path:
+    """Prepare an application's database and copies of it, and record the application on the first one."""
+    name = place.create("original")
+    subprocess.run(filled(application.prepare, name, place.port, python), check=True, capture_output=True)
+    for copy in ("recorded", *copies):
+        place.copy("original", copy)
+        place.settle(copy)
+    recorded = str(place.work / "recorded.db") if place.engine == "sqlite" else "recorded"
+    record(application, place, recorded, place.work / "day.trace", python)
+    return place.work / "day.trace"
+
+
+def decide(application: Application, place: Place, python: Path) -> Iterator[str]:
+    """Yield how the replay and the distilled workload decide on each change."""
+    changes = CHANGES[application.name]
+    names = [f"{side}{number}" for number in range(len(changes)) for side in ("a", "b", "c", "d")]
+    trace, work = start(application, place, python, [*names, "distilled"]), place.work
+    writes = ["--allow-writes"] if place.engine != "sqlite" else []
+    think = ["--think", "none", "--system", place.url("distilled")]
+    shown = dbdyno("distil", trace, "-o", "load.sql", *think, work=work)
+    found = re.search(r"--clients (\d+)", shown)
+    assert found is not None
+    load = ["--clients", found[1], "--set", "prepare=never", "--set=seconds=2", "--rounds", "6"]
+    for number, change in enumerate(changes):
+        for side in ("b", "d"):
+            if change.sql:
+                place.sql(change.sql, f"{side}{number}")
+        of_replay, of_run = (
+            ["--system", place.url(f"{a}{number}"), "--system", place.url(f"{b}{number}", change.setting)]
+            for a, b in ("ab", "cd")
+        )
+        dbdyno("replay", trace, *of_replay, *writes, "--speed", "max", "--json", "replay.json", work=work)
+        replayed = json.loads((work / "replay.json").read_text())["comparisons"][-1]
+        dbdyno("run", "load.sql", "--mix", *of_run, *writes, *load, "--json", "run.json", work=work)
+        cells = json.loads((work / "run.json").read_text())["cells"]
+        rates = [{each["block"]: each["transactions_per_s"] for each in cell["rounds"]} for cell in cells]
+        ratio = paired_ratio(rates[1], rates[0])
+        ends = None if ratio is None else ratio.ends
+        decisions = decision(replayed["speed_ci95"]), decision(ends)
+        verdict = "agree" if decisions[0] == decisions[1] else "one is open" if "open" in decisions else "DIFFER"
+        original, distilled = replayed["speed"], None if ratio is None else ratio.mean
+        both = shown_ratio(original, replayed["speed_ci95"]), shown_ratio(distilled, ends)
+        yield f"{change.name}: {both[0]}, {both[1]}: {verdict}"
+
+
+def decision(ends: Sequence[float] | None) -> str:
+    if ends is None or ends[0] <= 1 <= ends[1]:
+        return "open"
+    return "faster" if ends[0] > 1 else "slower"
+
+
+def shown_ratio(mean: float | None, ends: Sequence[float] | None) -> str:
+    return "?" if mean is None or ends is None else f"{mean:.3g} [{ends[0]:.3g}, {ends[1]:.3g}]"
+
+
 def measure(application: Application, place: Place, python: Path, rounds: int) -> dict[str, Any]:
     """Record an application, replay it, run its workload, and return the comparison."""
     work = place.work
-    name = place.create("original")
-    prepare = filled(application.prepare, name, place.port, python)
-    subprocess.run(prepare, check=True, capture_output=True)
-    for copy in ("recorded", "replayed", "distilled"):
-        place.copy("original", copy)
-        place.settle(copy)
-    recorded = str(work / "recorded.db") if place.engine == "sqlite" else "recorded"
-    trace = work / "day.trace"
-    record(application, place, recorded, trace, python)
+    trace = start(application, place, python, ("replayed", "distilled"))
     writes = ["--allow-writes"] if place.engine != "sqlite" else []
     dbdyno("replay", trace, "--system", place.url("replayed"), *writes, "-o", "replayed.trace", work=work)
     shown = dbdyno("distil", trace, "-o", "load.sql", "--system", place.url("distilled"), work=work)
@@ -253,6 +341,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="applications whose name contains this")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--keep", type=Path, help="copy the traces and workloads to this directory")
+    parser.add_argument("--decisions", action="store_true", help="measure changes with the replay and the workload")
     options = parser.parse_args()
     environment = Path(tempfile.gettempdir()) / "dbdyno-fidelity-packages"
     python = environment / "bin" / "python"
@@ -261,11 +350,14 @@ def main() -> None:
         install: list[str | Path] = [python, "-m", "pip", "install", "-q", "-r", APPLICATIONS / "requirements.txt"]
         subprocess.run(install, check=True)
     for application in ALL:
-        if options.only not in application.name:
+        if options.only not in application.name or (options.decisions and application.name not in CHANGES):
             continue
         with server(application.engine) as place:
             try:
-                shown = "; ".join(figures(measure(application, place, python, options.rounds)))
+                if options.decisions:
+                    shown = "; ".join(decide(application, place, python))
+                else:
+                    shown = "; ".join(figures(measure(application, place, python, options.rounds)))
             except (NotMeasuredError, subprocess.CalledProcessError, OSError) as why:
                 shown = f"NOT MEASURED: {why} {getattr(why, 'stderr', b'') or ''}"
             print(f"{application.name}: {shown}", flush=True)
