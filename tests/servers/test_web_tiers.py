@@ -174,10 +174,14 @@ def test_nginx_has_a_process_for_each_of_its_processors(named: bool) -> None:
     asked = f"&processors.proxy={allowed[-1]}" if named else ""
     with running(f"web:?database=sqlite&proxy=nginx{asked}") as ready:
         own = psutil.Process(tiers(ready)["proxy"])
-        serving = [each for each in own.children() if "worker process" in " ".join(each.cmdline())]
-        assert len(serving) == (1 if named else len(allowed))
+
+        def serving() -> list[psutil.Process]:
+            return [each for each in own.children() if "worker process" in " ".join(each.cmdline())]
+
+        # A process has its title a moment after it has begun.
+        assert eventually(lambda: len(serving()) == (1 if named else len(allowed)))
         if named:
-            assert {tuple(each.cpu_affinity() or ()) for each in [own, *serving]} == {(allowed[-1],)}
+            assert {tuple(each.cpu_affinity() or ()) for each in [own, *serving()]} == {(allowed[-1],)}
 
 
 @needs_application
