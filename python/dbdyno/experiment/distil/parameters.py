@@ -26,7 +26,8 @@ _NEW_KEYS = 1_000_000_000
 _FEWEST_OF_RANGE = 2
 _DEVIATIONS = 3
 _INTEGER = re.compile(r"-?\d{1,18}")
-_WORDS = ("null", "true", "false")
+_NULL = "null"
+_WORDS = (_NULL, "true", "false")
 _FREQUENT = 200
 # Keys that an application has created since the database was copied, and integers to hash.
 _LATER_KEYS = 100_000
@@ -209,9 +210,9 @@ class Chooser:
 
     def _with_nulls(self, use: Use, counts: Counts) -> Chosen:
         known = {text: number for text, number in counts.by_value.items() if text != "unknown"}
-        nulls = known.pop("null", 0)
+        nulls = known.pop(_NULL, 0)
         if nulls and not known:
-            return Chosen("null", "recorded")
+            return Chosen(_NULL, "recorded")
         chosen = self._choose(use, known)
         if not nulls or chosen.form != "value":
             return chosen

@@ -9,6 +9,7 @@ from typing import Any
 
 from dbdyno.base.errors import InputError
 from dbdyno.experiment.distil.statistics import ColumnStatistics, IndexStatistics, TableStatistics
+from dbdyno.experiment.parameter_values import read_values
 from dbdyno.experiment.toml_text import COMMENT
 
 Generator = Any
@@ -159,7 +160,7 @@ class SyntheticTables:
         if column.empty:
             made = {"pick": {"values": ["", made], "weights": [_share(column.empty), _share(1 - column.empty)]}}
         if column.nulls == 1:
-            return {"null": True}
+            return read_values("null", table.name)
         if column.nulls and column.name not in composite:
             return {"nullable": {"share": _share(column.nulls), "of": made}}
         return made
