@@ -273,7 +273,7 @@ def decide(application: Application, place: Place, python: Path) -> Iterator[str
         dbdyno("run", "load.sql", "--mix", *of_run, *writes, *load, "--json", "run.json", work=work)
         cells = json.loads((work / "run.json").read_text())["cells"]
         rates = [{each["block"]: each["transactions_per_s"] for each in cell["rounds"]} for cell in cells]
-        ratio = paired_ratio(rates[1], rates[0])
+        ratio = paired_ratio(rates[0], rates[1])
         ends = None if ratio is None else ratio.ends
         decisions = decision(replayed["speed_ci95"]), decision(ends)
         verdict = "agree" if decisions[0] == decisions[1] else "one is open" if "open" in decisions else "DIFFER"
