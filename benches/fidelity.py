@@ -249,17 +249,23 @@ def start(application: Application, place: Place, python: Path, copies: Sequence
     return place.work / "day.trace"
 
 
+def distil(trace: Path, place: Place, *options: str) -> list[str]:
+    """Write the workload `load.sql`, and return the options to run it with the recorded number of clients."""
+    system = ["--system", place.url("distilled")]
+    shown = dbdyno("distil", trace, "-o", "load.sql", *options, *system, work=place.work)
+    found = re.search(r"--clients (\d+)", shown)
+    assert found is not None
+    # A replay sends text.
+    return ["--clients", found[1], "--set", "prepare=never"]
+
+
 def decide(application: Application, place: Place, python: Path) -> Iterator[str]:
     """Yield how the replay and the distilled workload decide on each change."""
     changes = CHANGES[application.name]
     names = [f"{side}{number}" for number in range(len(changes)) for side in ("a", "b", "c", "d")]
     trace, work = start(application, place, python, [*names, "distilled"]), place.work
     writes = ["--allow-writes"] if place.engine != "sqlite" else []
-    think = ["--think", "none", "--system", place.url("distilled")]
-    shown = dbdyno("distil", trace, "-o", "load.sql", *think, work=work)
-    found = re.search(r"--clients (\d+)", shown)
-    assert found is not None
-    load = ["--clients", found[1], "--set", "prepare=never", "--set=seconds=2", "--rounds", "6"]
+    load = [*distil(trace, place, "--think", "none"), "--set=seconds=2", "--rounds", "6"]
     for number, change in enumerate(changes):
         for side in ("b", "d"):
             if change.sql:
@@ -298,11 +304,7 @@ def measure(application: Application, place: Place, python: Path, rounds: int) -
     trace = start(application, place, python, ("replayed", "distilled"))
     writes = ["--allow-writes"] if place.engine != "sqlite" else []
     dbdyno("replay", trace, "--system", place.url("replayed"), *writes, "-o", "replayed.trace", work=work)
-    shown = dbdyno("distil", trace, "-o", "load.sql", "--system", place.url("distilled"), work=work)
-    found = re.search(r"--clients (\d+)", shown)
-    assert found is not None
-    # A replay sends text.
-    options = ["--clients", found[1], "--set", "prepare=never", f"--set=seconds={SECONDS}", "--rounds", str(rounds)]
+    options = [*distil(trace, place), f"--set=seconds={SECONDS}", "--rounds", str(rounds)]
     dbdyno("run", "load.sql", "--mix", "--system", place.url("distilled"), *writes, *options, work=work)
     dbdyno("trace", "compare", "replayed.trace", "last", "--json", "agreement.json", work=work)
     comparison: dict[str, Any] = json.loads((work / "agreement.json").read_text())
