@@ -31,7 +31,6 @@ from dbdyno.run.plan_tries import rejected_statements, statement_cells
 from dbdyno.run.provisioners import Provisioners
 from dbdyno.run.questions import questions
 from dbdyno.trace.reading import open_trace
-from dbdyno.trace.recording import may_write
 from dbdyno.trace.values import key_path, known_key
 
 # Different values of a column among which recorded ones are found.
@@ -80,12 +79,8 @@ def distil_trace(file: str, output: str, systems: Sequence[str], options: Distil
     console.print(f"{output}: {number}, {percent(workload.covered)} of the recorded {workload.of}", soft_wrap=True)
     if workload.problem:
         console.print(workload.problem, soft_wrap=True)
-    system = parse_url(systems[0]) if systems else None
-    is_server = engine_of(workload.engine).is_server if system is None else bool(system.host)
-    writes = is_server and any(map(may_write, workload.texts.values()))
-    shown, sends_text = "URL" if system is None else system.name, workload.sends_text
-    command = run_command(output, workload.clients, shown, options.form, sends_text=sends_text, writes=writes)
-    console.print(command, soft_wrap=True)
+    shown = parse_url(systems[0]).name if systems else "URL"
+    console.print(run_command(output, workload, shown, options.form), soft_wrap=True)
 
 
 def _check_overwritten(output: Path) -> None:

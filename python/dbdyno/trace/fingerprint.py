@@ -15,10 +15,15 @@ _KEPT = frozenset(("call", "delete", "explain", "insert", "merge", "replace", "s
 QUERIES_AND_CHANGES = _KEPT | {"with", "("}
 """First words of statements that are kept whole. Others, such as `create user`, are known by their first words."""
 
+CURSOR = "declare cursor for "
+"""The beginning of a fingerprint with a cursor's query."""
+
 _CONTROLS = frozenset(("abort", "begin", "commit", "end", "release", "rollback", "savepoint", "start"))
 _OBJECTS = frozenset(
     ("database", "function", "index", "role", "schema", "sequence", "table", "trigger", "user", "view")
 )
+# `declare NAME binary insensitive no scroll cursor without hold for`
+_CURSOR_WORDS = 9
 _SWITCHES = ("0", "1", "off", "on")
 _SAVEPOINT = re.compile(
     r"(savepoint|release(?:\s+savepoint)?|rollback\s+to(?:\s+savepoint)?)\b.*", re.IGNORECASE | re.DOTALL
@@ -147,11 +152,22 @@ def read_fingerprint(text: str, syntax: Syntax) -> Fingerprint:
         return UNREADABLE
     while tokens and tokens[-1].kind is Kind.SEMICOLON:
         tokens.pop()
-    outline = _without_text(tokens)
+    query = _cursor_query(tokens)
+    outline = _without_text(query or tokens)
     if outline is not None:
         return Fingerprint(outline, is_whole=False)
-    items = _shortened(list(_items(text, tokens, bound, syntax)))
-    return Fingerprint(_joined(items), [each.value for each in items if each.value is not None])
+    items = _shortened(list(_items(text, query or tokens, bound, syntax)))
+    values = [each.value for each in items if each.value is not None]
+    return Fingerprint((CURSOR if query else "") + _joined(items), values)
+
+
+def _cursor_query(tokens: Sequence[Token]) -> Sequence[Token]:
+    """Return the query of a declared cursor; empty for other statements. Drivers may number the cursors' names."""
+    words = [each.text.lower() for each in tokens[:_CURSOR_WORDS]]
+    if words[:1] != ["declare"] or "cursor" not in words or "for" not in words:
+        return ()
+    query = tokens[words.index("for") + 1 :]
+    return query if query and query[0].text.lower() in QUERIES_AND_CHANGES else ()
 
 
 def _without_text(tokens: Sequence[Token]) -> str | None:

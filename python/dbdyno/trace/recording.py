@@ -20,8 +20,8 @@ from dbdyno.trace.reading import open_trace
 ENDS_UNIT, ENDS_SESSION = 1, 2
 
 _READS = frozenset(
-    ("abort", "begin", "commit", "desc", "describe", "end", "explain", "release", "rollback", "savepoint", "select",
-     "set", "show", "start", "table", "use", "values", "with")
+    ("abort", "begin", "close", "commit", "declare", "desc", "describe", "end", "explain", "fetch", "move", "release",
+     "rollback", "savepoint", "select", "set", "show", "start", "table", "use", "values", "with")
 )  # fmt: skip
 _CHANGES = re.compile(r"\b(?:delete|insert|merge|update)\b", re.IGNORECASE)
 

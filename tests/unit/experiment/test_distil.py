@@ -28,6 +28,7 @@ from dbdyno.experiment.mix import mix_experiment
 from dbdyno.experiment.queries import read_statements
 from dbdyno.experiment.toml_text import write_toml
 from dbdyno.model.experiment.load import Open
+from dbdyno.trace.fingerprint import Fingerprints
 from dbdyno.trace.header import Header
 from dbdyno.trace.parquet import Execution, TraceWriter
 from dbdyno.trace.reading import open_trace
@@ -347,6 +348,37 @@ def test_transactions_stand_for_similar_ones(tmp_path: Path) -> None:
     for text, number in executed.items():
         share = weighted[text] / sum(weighted[other] for other in executed)
         assert share == pytest.approx(number / executed.total(), abs=0.06)
+
+
+def test_branches_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "branches.trace"
+    known = ["select 1 from users where id = 1", "update users set n = n + 1"]
+    new = [known[0], "insert into users (n) values (1)", "insert into events (n) values (1)"]
+    with TraceWriter(path, Header("sqlite", "test")) as writer:
+        for number in range(100):
+            for text in ("begin", *(new if number % 4 == 0 else known), "commit"):
+                writer.add(1, text, Execution(number * 1000, 1000))
+    text = distilled(path, Chooser(None, None)).text
+    words = "-- Perhaps a branch of `update users and others`: the first statement is the same.\n"
+    assert text.count("a branch of") == 1
+    assert f"{words}-- transaction: insert users and others\n" in text
+
+
+def test_the_query_of_a_cursor_is_executed(tmp_path: Path) -> None:
+    path = tmp_path / "cursors.trace"
+    fingerprints = Fingerprints("postgresql")
+    with TraceWriter(path, Header("postgresql", "test")) as writer:
+        for number in range(100):
+            name = f'"_django_curs_{number}_sync_1"'
+            declare = f"declare {name} no scroll cursor with hold for select a from t where b = 5"
+            for text in ("begin", declare, f"fetch forward 2000 from {name}", f"close {name}", "commit"):
+                made = fingerprints.of(text)
+                writer.add(1, made.text, Execution(number * 1000, 1000, 1, values=["5"] if made.values else []))
+    made = distilled(path, Chooser(None, None))
+    (query,) = read_statements(made.text, "x.sql", "postgresql")
+    assert query.sql == "select a from t where b = $1"
+    assert not made.writes
+    assert "Left out" not in made.text
 
 
 def test_columns_without_equal_values_get_new_ones() -> None:

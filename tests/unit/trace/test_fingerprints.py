@@ -72,6 +72,8 @@ def test_known_texts_get_the_values_of_each(rows: list[tuple[int, str]]) -> None
         ("select a from t where b in (1,2,3,4,5,6,7)", "select a from t where b in (?,?,?,?,?,?)"),
         ("begin isolation level serializable", "begin isolation level serializable"),
         ("savepoint s140_x1", "savepoint s"),
+        ("declare \"c_1\" cursor with hold for select 'a' from t", "declare cursor for select ? from t"),
+        ("declare c cursor for execute p", "declare"),
         ("rollback to savepoint s140_x1", "rollback to savepoint s"),
         ("create user bob password 'x'", "create user"),
         ("set application_name = bob", "set"),

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
 
+from dbdyno.trace.fingerprint import CURSOR
 from dbdyno.trace.header import begins_transaction, ends_transaction
 from dbdyno.trace.parquet import Batch
 from dbdyno.trace.reading import Trace
@@ -29,6 +30,7 @@ _RUNNABLE = frozenset(
     ("call", "delete", "insert", "merge", "release", "replace", "rollback", "savepoint", "select", "table", "update",
      "values", "with")
 )  # fmt: skip
+_CURSOR_STATEMENTS = ("close", "fetch", "move")
 _ROLLBACKS = ("rollback", "abort")
 _PLAIN_BEGIN = re.compile(r"begin(?: deferred)?(?: transaction| work)?|start transaction", re.IGNORECASE)
 # Earlier values that a value may equal, of each value: few numbers are often equal by chance.
@@ -387,9 +389,15 @@ def loops(sequence: Sequence[int]) -> list[tuple[tuple[int, ...], int]]:
 
 
 def _control(text: str) -> str:
-    """Return `begin`, `end`, `no` for a statement that a workload can't contain, or an empty string."""
+    """Return `begin`, `end`, or `no` for a statement that a workload can't contain; empty for others.
+
+    Return `cursor` for a statement that reads or closes a cursor, since the workload contains its query.
+    """
     if begins_transaction(text):
         return "begin"
     if ends_transaction(text):
         return "end"
-    return "" if text.split(maxsplit=1)[0].lower() in _RUNNABLE else "no"
+    first = text.split(maxsplit=1)[0].lower()
+    if first in _CURSOR_STATEMENTS:
+        return "cursor"
+    return "" if first in _RUNNABLE or text.startswith(CURSOR) else "no"

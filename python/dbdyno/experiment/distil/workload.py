@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
@@ -23,6 +23,7 @@ from dbdyno.experiment.distil.selection import Selected, select
 from dbdyno.experiment.distil.units import Counts, Item, Slot, Unit, Units
 from dbdyno.experiment.distil.uses import Parsed, Use, parse_uses
 from dbdyno.experiment.factors import MIX_FACTORS
+from dbdyno.trace.fingerprint import CURSOR
 from dbdyno.trace.header import Header
 from dbdyno.trace.recording import may_write
 from dbdyno.trace.values import UNKNOWN, key_path
@@ -58,9 +59,10 @@ class Workload:
     """A .sql file for an engine.
 
     ``clients``: sessions that were busy on average, rounded up; ``covered``: its share ``of`` the recorded time, or of
-    the statements; ``sends_text``: the application doesn't prepare statements; ``names``: the numbers of the trace's
-    statements by their names in the file, ``texts``: their texts; ``phases``: of its transactions, empty if their rate
-    was constant; ``problem``: why recorded values weren't found in the database, if so.
+    the statements; ``sends_text``: the application doesn't prepare statements; ``writes``: it may change the tables of
+    a server; ``names``: the numbers of the trace's statements by their names in the file, ``texts``: their texts;
+    ``phases``: of its transactions, empty if their rate was constant; ``problem``: why recorded values weren't found in
+    the database, if so.
     """
 
     text: str
@@ -70,6 +72,7 @@ class Workload:
     of: str
     transactions: int
     sends_text: bool
+    writes: bool
     names: Mapping[str, int]
     texts: Mapping[int, str]
     phases: Sequence[Phase] = ()
@@ -78,16 +81,31 @@ class Workload:
 
 @dataclass
 class _Names:
-    """Gives each thing of a file a name of its own. ``statements``: the numbers of statements by name."""
+    """Gives each thing of a file a name of its own. ``statements``: the numbers of statements by name.
+
+    ``transactions``: the statements of transactions, by name.
+    """
 
     used: Counter[str] = field(default_factory=Counter)
     statements: dict[str, int] = field(default_factory=dict)
+    transactions: dict[str, Sequence[tuple[int, bool]]] = field(default_factory=dict)
 
     def unique(self, name: str) -> str:
         self.used[name] += 1
         if self.used[name] == 1:
             return name
         return self.unique(f"{name} {self.used[name]}")
+
+    def branch(self, name: str, unit: Unit) -> Iterator[str]:
+        """Yield a comment on a transaction if it begins like an earlier one."""
+        own = [(slot.statement, max(item.repeats) > 1) for item in unit.items for slot in item.slots]
+        common = {other: _common(own, statements) for other, statements in self.transactions.items()}
+        self.transactions[name] = own
+        longest = max(common, key=common.__getitem__, default=None)
+        if longest is not None and common[longest] > 0:
+            number = common[longest]
+            what = "statement is" if number == 1 else f"{number} statements are"
+            yield f"-- Perhaps a branch of `{longest}`: the first {what} the same."
 
 
 @dataclass(frozen=True)
@@ -117,7 +135,7 @@ class WorkloadWriter:
         for unit in units.units:
             wrong = next((slot.statement for slot in unit.slots if slot.statement in rejected), None)
             if wrong is not None:
-                left_out[f"{self.texts[wrong]}` and its transaction, rejected: `{rejected[wrong]}"] += unit.count
+                left_out[f"{self._text(wrong)}` and its transaction, rejected: `{rejected[wrong]}"] += unit.count
             else:
                 accepted.append(unit)
 
@@ -145,16 +163,16 @@ class WorkloadWriter:
         done = sum(each.duration_ns for each in chosen)
         executed = sum(each.count for each in units.units)
         covered = done / units.duration_ns if units.duration_ns else total / executed
-        head = list(self._head(units, total, covered, left_out))
+        texts = {number: self._text(number) for number in names.statements.values()}
+        writes = engine_of(self.header.engine).is_server and any(map(may_write, texts.values()))
         of = "time" if units.duration_ns else "statements"
-        text = "\n".join([*head, *body]) + "\n"
         clients, found = self._clients(units), self._phases(units, total)
-        texts = {number: self.texts[number] for number in names.statements.values()}
-        engine = self.header.engine
-        return Workload(
-            *(text, engine, clients, covered, of, len(chosen), self.header.sends_text, names.statements, texts, found),
-            self._problem(),
+        workload = Workload(
+            *("", self.header.engine, clients, covered, of, len(chosen), self.header.sends_text, writes),
+            *(names.statements, texts, found, self._problem()),
         )
+        head = self._head(units, workload, total, left_out)
+        return replace(workload, text="\n".join([*head, *body]) + "\n")
 
     def _nothing(self, left_out: Counter[str], rejected: Mapping[int, str]) -> InputError:
         """Return the error for a workload without a transaction."""
@@ -174,11 +192,15 @@ class WorkloadWriter:
             for use, counts in zip(parsed[slot.statement].uses, slot.values, strict=False):
                 chosen = self.chooser.choose(use, counts)
                 if chosen.form == "missing":
-                    return f"{self.texts[slot.statement]}` and its transaction: `{chosen.because}"
+                    return f"{self._text(slot.statement)}` and its transaction: `{chosen.because}"
         return ""
 
+    def _text(self, statement: int) -> str:
+        """Return a statement, or the query of a cursor."""
+        return self.texts[statement].removeprefix(CURSOR)
+
     def _parsed(self, statement: int) -> Parsed:
-        return self.chooser.resolved(parse_uses(self.texts[statement], self.header.engine))
+        return self.chooser.resolved(parse_uses(self._text(statement), self.header.engine))
 
     def _clients(self, units: Units) -> int:
         if not units.duration_ns:
@@ -196,33 +218,30 @@ class WorkloadWriter:
         found = [Phase(each.seconds, each.rate * share) for each in phases(units.begun, seconds)]
         return found if len(found) >= _FEWEST_PHASES else []
 
-    def _head(self, units: Units, total: int, covered: float, left_out: Counter[str]) -> Iterator[str]:
-        header, clients, found = self.header, self._clients(units), self._phases(units, total)
+    def _head(self, units: Units, workload: Workload, total: int, left_out: Counter[str]) -> Iterator[str]:
+        header = self.header
         yield f"-- Workload of {Path(self.file).name}: {header.source}, recorded {header.begun}."
         if header.seconds:
             rate, seconds = figure(total / header.seconds), figure(header.seconds)
-            yield f"-- In {seconds} s, {_counted(clients, 'busy session')} did {rate} of its transactions per second."
+            sessions = _counted(workload.clients, "busy session")
+            yield f"-- In {seconds} s, {sessions} did {rate} of its transactions per second."
             name = "FILE.sql" if self.form == "statements" else "FILE.toml"
-            texts = [self.texts[slot.statement] for unit in units.units for slot in unit.slots]
-            writes = engine_of(header.engine).is_server and any(map(may_write, texts))
-            command = run_command(name, clients, "URL", self.form, sends_text=header.sends_text, writes=writes)
-            yield f"-- To run it like that: {command}"
-        if found and self.form == "statements":
+            yield f"-- To run it like that: {run_command(name, workload, 'URL', self.form)}"
+        if workload.phases and self.form == "statements":
             words = "As stages of an experiment (`dbdyno distil TRACE -o FILE.toml`), without pauses:"
             yield f"-- The rate varied. {words}"
-            yield from (f"-- {line}" for line in stage_lines(found))
+            yield from (f"-- {line}" for line in stage_lines(workload.phases))
         if not header.ordered:
             yield "-- Statistics don't show transactions and pauses: each statement is a transaction."
         elif self.think and header.resolution_us > _COARSE_US:
             yield "-- The times of this log are too coarse to know the pauses of clients."
-        of = "time" if units.duration_ns else "statements"
-        yield f"-- It covers {percent(covered)} of the recorded {of}."
+        yield f"-- It covers {percent(workload.covered)} of the recorded {workload.of}."
         if units.failed:
             yield f"-- Left out: {_counted(units.failed, 'transaction')} that failed or did not end."
         for words in _left_out(left_out, _LEFT_OUT):
             yield f"-- Left out: {words}"
-        if problem := self._problem():
-            yield f"-- {problem}"
+        if workload.problem:
+            yield f"-- {workload.problem}"
         yield ""
 
     def _unit(self, selected: Selected, total: int, names: _Names, parsed: dict[int, Parsed]) -> Iterator[str]:
@@ -235,6 +254,7 @@ class WorkloadWriter:
         if unit.mean_run >= _LEAST_RUN:
             yield f"-- Perhaps an N+1 loop: repeated {figure(unit.mean_run)} times on average, with short pauses."
         if unit.is_transaction:
+            yield from names.branch(transaction, unit)
             yield f"-- transaction: {transaction}"
         if self.think:
             yield from self._pause_of(unit)
@@ -270,7 +290,7 @@ class WorkloadWriter:
         yield from lines
         if into := parameters.returned(slot):
             yield f"-- into: {', '.join(into)}"
-        yield f"{self._with_names(self.texts[slot.statement], named)};"
+        yield f"{self._with_names(self._text(slot.statement), named)};"
 
     def _with_names(self, text: str, names: Sequence[str]) -> str:
         """Write parameters instead of each `?`."""
@@ -444,6 +464,11 @@ class _Parameters:
         return name
 
 
+def _common(a: Sequence[tuple[int, bool]], b: Sequence[tuple[int, bool]]) -> int:
+    """Return how many statements at the beginning are equal."""
+    return next((at for at, (one, other) in enumerate(zip(a, b, strict=False)) if one != other), min(len(a), len(b)))
+
+
 def _equal_to(slot: Slot, place: int, counts: Counts) -> int | None:
     """Return the number of the earlier value that a value nearly always equals."""
     if place >= len(slot.equals) or "unknown" in counts.by_value:
@@ -475,17 +500,14 @@ def _loop_words(item: Item, repeats: int) -> str:
     return f"-- {what}: repeated {times}{cut}."
 
 
-def run_command(file: str, clients: int, system: str, form: Form, *, sends_text: bool, writes: bool) -> str:
-    """Return the command that runs a workload. ``system``: the database, which synthetic tables don't need.
-
-    ``sends_text``: the application doesn't prepare statements; ``writes``: the workload may change a server's tables.
-    """
+def run_command(file: str, workload: Workload, system: str, form: Form) -> str:
+    """Return the command that runs a workload. ``system``: the database, which synthetic tables don't need."""
     # An experiment has them.
-    given = f" --mix --clients {clients}" if form == "statements" else ""
-    given += " --set prepare=never" if form == "statements" and sends_text else ""
+    given = f" --mix --clients {workload.clients}" if form == "statements" else ""
+    given += " --set prepare=never" if form == "statements" and workload.sends_text else ""
     if form == "synthetic":
         return f"dbdyno run {file}{given}"
-    return f"dbdyno run {file}{given} --system {system}" + (" --allow-writes" if writes else "")
+    return f"dbdyno run {file}{given} --system {system}" + (" --allow-writes" if workload.writes else "")
 
 
 def stage_lines(found: Sequence[Phase]) -> list[str]:
