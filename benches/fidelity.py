@@ -1,14 +1,16 @@
 """How well a distilled workload agrees with the application that it was recorded from.
 
 Each application runs on a fresh database and is recorded. Its statements are replayed on a copy of the database, and
-its distilled workload runs on another copy, with the recorded number of clients and their pauses. Prints the ratio of
-the rates, and of the times, costs and shares that `dbdyno trace compare` shows. With `--decisions`, it measures changes
+its distilled workload runs on another copy, with the recorded number of clients and their pauses. Before and after, the
+application runs without being recorded. Prints the ratio of the rates, and of the times, costs and shares that `dbdyno
+trace compare` shows. With `--decisions`, it measures changes
 instead: do the replay and the workload agree on which side is faster? It installs the packages of
 benches/applications/requirements.txt into a virtual environment, and needs PostgreSQL, MariaDB, pgbench and sysbench.
 """
 
 import argparse
 import json
+import os
 import re
 import shutil
 import signal
@@ -31,11 +33,15 @@ from proxy import free_port
 
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.server.server import start_server
+from dbdyno.engines.web.application import VARIABLE
+from dbdyno.engines.web.application import application as application_program
 from dbdyno.stats import paired_ratio
 from directories import server_directory
 from fresh_data import fresh_data
 
 APPLICATIONS = Path(__file__).parent / "applications"
+# Transactions in the last lines of an application's output.
+DONE = re.compile(r"(?:processed|transactions):\s+(\d+)")
 # Statements with a smaller share of the time are few, or too short to compare.
 LARGE = 0.05
 SECONDS = 15
@@ -83,6 +89,7 @@ ALL = (
     script("django_admin", "sqlite", "{database}"),
     script("flask_shop", "postgresql", "postgresql+psycopg://postgres@127.0.0.1:{port}/{database}"),
     script("flask_shop", "sqlite", "sqlite:///{database}"),
+    script("web_login", "postgresql", "postgresql://postgres@127.0.0.1:{port}/{database}"),
     script("procrastinate_queue", "postgresql", "host=127.0.0.1 port={port} dbname={database} user=postgres"),
     script("huey_queue", "sqlite", "{database}"),
 )  # fmt: skip
@@ -207,20 +214,33 @@ def filled(command: Sequence[str], database: str, port: int, python: Path) -> li
     return [each.format(port=port, database=database, python=python) for each in command]
 
 
-def record(application: Application, place: Place, database: str, trace: Path, python: Path) -> None:
-    """Run an application and record its statements with their values."""
+def transactions(output: bytes) -> int:
+    """Return how many transactions an application has executed."""
+    found = DONE.search(output.decode())
+    assert found is not None, output
+    return int(found[1])
+
+
+def run(application: Application, place: Place, database: str, python: Path) -> int:
+    """Run an application without recording it. Returns its transactions."""
+    name = str(place.work / f"{database}.db") if place.engine == "sqlite" else database
+    command = filled(application.run, name, place.port, python)
+    return transactions(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+
+
+def record(application: Application, place: Place, database: str, trace: Path, python: Path) -> int:
+    """Run an application and record its statements with their values. Returns its transactions."""
     capture: list[str | Path] = [DBDYNO, "capture", "--values", "keep", "-o", trace]
     if place.engine == "sqlite":
         command = filled(application.run, database, 0, python)
-        subprocess.run([*capture, "--", *command], check=True, capture_output=True)
-        return
+        return transactions(subprocess.run([*capture, "--", *command], check=True, stdout=subprocess.PIPE).stdout)
     port = free_port()
     address = [f"--listen=127.0.0.1:{port}", f"--to={place.engine}://127.0.0.1:{place.port}/?{tls(place.engine)}"]
     process = subprocess.Popen([*capture, *address], stdout=subprocess.PIPE, encoding="utf-8")
     try:
         assert process.stdout is not None and process.stdout.readline().startswith("Listening")
         command = filled(application.run, database, port, python)
-        subprocess.run(command, check=True, capture_output=True)
+        return transactions(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
     finally:
         process.send_signal(signal.SIGINT)
         process.wait()
@@ -237,16 +257,19 @@ def dbdyno(*arguments: str | Path, work: Path) -> str:
     return done.stdout
 
 
-def start(application: Application, place: Place, python: Path, copies: Sequence[str]) -> Path:
-    """Prepare an application's database and copies of it, and record the application on the first one."""
+def start(application: Application, place: Place, python: Path, copies: Sequence[str]) -> tuple[Path, int]:
+    """Prepare an application's database and copies of it, and record the application on the first one.
+
+    Returns the trace, and the application's transactions.
+    """
     name = place.create("original")
     subprocess.run(filled(application.prepare, name, place.port, python), check=True, capture_output=True)
     for copy in ("recorded", *copies):
         place.copy("original", copy)
         place.settle(copy)
     recorded = str(place.work / "recorded.db") if place.engine == "sqlite" else "recorded"
-    record(application, place, recorded, place.work / "day.trace", python)
-    return place.work / "day.trace"
+    trace = place.work / "day.trace"
+    return trace, record(application, place, recorded, trace, python)
 
 
 def distil(trace: Path, place: Place, *options: str) -> list[str]:
@@ -263,7 +286,7 @@ def decide(application: Application, place: Place, python: Path) -> Iterator[str
     """Yield how the replay and the distilled workload decide on each change."""
     changes = CHANGES[application.name]
     names = [f"{side}{number}" for number in range(len(changes)) for side in ("a", "b", "c", "d")]
-    trace, work = start(application, place, python, [*names, "distilled"]), place.work
+    (trace, _), work = start(application, place, python, [*names, "distilled"]), place.work
     writes = ["--allow-writes"] if place.engine != "sqlite" else []
     load = [*distil(trace, place, "--think", "none"), "--set=seconds=2", "--rounds", "6"]
     for number, change in enumerate(changes):
@@ -301,24 +324,29 @@ def shown_ratio(mean: float | None, ends: Sequence[float] | None) -> str:
 def measure(application: Application, place: Place, python: Path, rounds: int) -> dict[str, Any]:
     """Record an application, replay it, run its workload, and return the comparison."""
     work = place.work
-    trace = start(application, place, python, ("replayed", "distilled"))
+    trace, recorded = start(application, place, python, ("replayed", "distilled", "before", "after"))
     writes = ["--allow-writes"] if place.engine != "sqlite" else []
     dbdyno("replay", trace, "--system", place.url("replayed"), *writes, "-o", "replayed.trace", work=work)
+    unrecorded = [run(application, place, "before", python)]
     options = [*distil(trace, place), f"--set=seconds={SECONDS}", "--rounds", str(rounds)]
     dbdyno("run", "load.sql", "--mix", "--system", place.url("distilled"), *writes, *options, work=work)
+    unrecorded.append(run(application, place, "after", python))
     dbdyno("trace", "compare", "replayed.trace", "last", "--json", "agreement.json", work=work)
     comparison: dict[str, Any] = json.loads((work / "agreement.json").read_text())
     recorded_part = dbdyno("trace", "compare", trace, "last", "--json", "recorded.json", work=work)
     comparison["rates"] = [
         float(each.replace(",", "")) for each in re.findall(r"([\d.,]+) statements/s", recorded_part)
     ]
+    comparison["unrecorded"] = [each / recorded for each in unrecorded]
     return comparison
 
 
 def figures(comparison: dict[str, Any]) -> Iterator[str]:
     """Yield what agrees how well: distilled / original."""
-    recorded, run = comparison["rates"]
-    yield f"rate {run / recorded:.3f}"
+    recorded, distilled = comparison["rates"]
+    ratios = [distilled / recorded / each for each in comparison["unrecorded"]]
+    yield f"rate {statistics.mean(ratios):.3f} ({min(ratios):.3f}, {max(ratios):.3f})"
+    yield f"rate of the recorded {distilled / recorded:.3f}"
     yield f"shares of time differ by at most {100 * comparison['largest_difference']:.1f} points"
     large = [one for one in comparison["statements"] if one["recorded_time_share"] >= LARGE and one["run"]["count"]]
     for name in ("p50_ms", "p99_ms"):
@@ -351,6 +379,7 @@ def main() -> None:
         venv.create(environment, with_pip=True)
         install: list[str | Path] = [python, "-m", "pip", "install", "-q", "-r", APPLICATIONS / "requirements.txt"]
         subprocess.run(install, check=True)
+    os.environ.setdefault(VARIABLE, str(application_program()))
     for application in ALL:
         if options.only not in application.name or (options.decisions and application.name not in CHANGES):
             continue

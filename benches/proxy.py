@@ -1,7 +1,8 @@
 """The cost of recording as a proxy, compared with a program that only forwards: pgbench through both, alternately.
 
 Prints throughput with eight clients, the time per round trip with one, and memory with idle connections. It needs
-PostgreSQL with pgbench, and builds the forwarder (crates/proxy/examples). `--blocks` and `--seconds` set the length.
+PostgreSQL with pgbench, and builds the forwarder (crates/proxy/examples). `--blocks` and `--seconds` set the length,
+`--connections` the number of idle ones: each needs four file descriptors (`prlimit --nofile`).
 """
 
 import argparse
@@ -31,7 +32,6 @@ from fresh_data import fresh_data
 
 ROOT = Path(__file__).parents[1]
 CLIENTS = 8
-IDLE = 2000
 
 
 def free_port() -> int:
@@ -147,6 +147,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--blocks", type=int, default=10)
     parser.add_argument("--seconds", type=float, default=3)
+    parser.add_argument("--connections", type=int, default=2000)
     options = parser.parse_args()
     installation = find_installations("postgresql")[0]
     program = installation.server.with_name("pgbench")
@@ -196,9 +197,9 @@ def main() -> None:
         silent = stack.enter_context(silent_server())
         with proxy(silent, trace) as (recorded, worker, _):
             before = worker.memory_info().rss
-            connections = idle_connections(recorded, IDLE)
+            connections = idle_connections(recorded, options.connections)
             grown = worker.memory_info().rss - before
-            print(f"memory: {before / 1e6:.0f} MB, and {grown / IDLE / 1e3:.1f} KB per connection")
+            print(f"memory: {before / 1e6:.0f} MB, and {grown / options.connections / 1e3:.1f} KB per connection")
             for each in connections:
                 each.close()
 

@@ -67,6 +67,7 @@ from django.test import Client  # noqa: E402
 
 urlpatterns = [path("admin/", admin.site.urls)]
 USERS = 3000
+finished: list[int] = []
 
 
 def prepare() -> None:
@@ -82,7 +83,7 @@ def prepare() -> None:
 def administer(seed: int) -> None:
     chooser, client = random.Random(seed), Client()
     client.post("/admin/login/", {"username": "admin", "password": "secret", "next": "/admin/"})
-    end = time.monotonic() + 15
+    end, done = time.monotonic() + 15, 0
     while time.monotonic() < end:
         number = min(int(chooser.expovariate(1 / 300)), USERS - 1) + 2
         client.get(
@@ -99,6 +100,8 @@ def administer(seed: int) -> None:
             }
             client.post(f"/admin/auth/user/{number}/change/", changed)
         time.sleep(0.005)
+        done += 1
+    finished.append(done)
 
 
 if command == "prepare":
@@ -109,3 +112,4 @@ else:
         each.start()
     for each in threads:
         each.join()
+    print("transactions:", sum(finished))

@@ -45,6 +45,7 @@ admin = Admin(app)
 admin.add_view(ModelView(Author, db))
 admin.add_view(BookView(Book, db))
 BOOKS = 4000
+finished: list[int] = []
 
 
 def prepare() -> None:
@@ -61,7 +62,7 @@ def prepare() -> None:
 
 def visit(seed: int) -> None:
     chooser, client = random.Random(seed), app.test_client()
-    end = time.monotonic() + 15
+    end, done = time.monotonic() + 15, 0
     while time.monotonic() < end:
         client.get(f"/admin/book/?page={chooser.randrange(50)}")
         number = min(int(chooser.expovariate(1 / 300)) + 1, BOOKS)
@@ -72,6 +73,8 @@ def visit(seed: int) -> None:
         if chooser.random() < 0.1:
             client.get(f"/admin/book/?search=book+{number}")
         time.sleep(0.005)
+        done += 1
+    finished.append(done)
 
 
 if command == "prepare":
@@ -82,3 +85,4 @@ else:
         each.start()
     for each in threads:
         each.join()
+    print("transactions:", sum(finished))

@@ -31,3 +31,4 @@ if command == "run":
         if len(results) % 5 == 0:
             results[-5].get(blocking=True, timeout=10)
     consumer.stop()
+    print("transactions:", len(results))

@@ -31,6 +31,7 @@ async def run() -> None:
             number += 1
         worker.cancel()
         await asyncio.gather(worker, return_exceptions=True)
+        print("transactions:", number)
 
 
 asyncio.run(run())

@@ -411,7 +411,8 @@ def _from_kept(kept: Counter[str], uses: Sequence[int]) -> Chosen:
     frequent = [text for text, _ in kept.most_common(_FREQUENT) if text not in _WORDS]
     share = sum(kept[text] for text in frequent) / kept.total()
     words = ", ".join(each if each.startswith("'") else f"'{each}'" for each in frequent)
-    return Chosen(words + _words(skew), f"{because}; the most frequent, {share:.0%} of all uses")
+    written = f"; here are {len(frequent)}, with {share:.0%} of the uses" if share < 1 else ""
+    return Chosen(words + _words(skew), because + written)
 
 
 def _made_up(use: Use, known: dict[str, int], uses: Sequence[int], type_: str) -> Chosen:
