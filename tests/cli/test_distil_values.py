@@ -15,7 +15,7 @@ from dbdyno.engines.url import parse_url
 from dbdyno.experiment.queries import queries_experiment, read_queries
 from dbdyno.model.events.trial import TrialResult
 from dbdyno.model.plan.cell import CompiledCell
-from dbdyno.run.column_samples import column_facts, sample_column, table_columns
+from dbdyno.run.column_samples import column_facts, sample_columns, table_columns
 from dbdyno.run.plan_tries import prepare_statements, rejected_statements, statement_cells
 from dbdyno.run.provisioners import Provisioners
 from dbdyno.trace.header import Header
@@ -146,9 +146,23 @@ def test_rejected_statements_are_searched_in_halves(shop: str, monkeypatch: pyte
     assert len(tried) == 11
 
 
+def test_columns_are_sampled_together(shop: str) -> None:
+    system = parse_url(shop)
+    rows = zip(*sample_columns(system, "orders", ["id", "stock", "id after 10", "status"], 1000), strict=True)
+    found = sorted(rows)
+    assert len(found) == 1000
+    for id_, stock, later, status in found:
+        assert (stock, later) == (int(id_) % 50, int(id_) + 10)
+        assert status == ("open" if int(id_) % 100 == 0 else "done")
+    with pytest.raises(InputError, match="these are not columns of a table"):
+        sample_columns(system, "orders", ["id", "id; drop table orders"], 10)
+    with pytest.raises(InputError, match="no such column: absent"):
+        sample_columns(system, "orders", ["id", "absent"], 10)
+
+
 def test_ranks_name_values_by_their_frequency(shop: str) -> None:
     system = parse_url(shop)
-    assert sample_column(system, "orders", "status rank 1, 2, 2", 10) == ["done", "open", "open"]
-    assert sample_column(system, "orders", "stock rank 1, 50", 10) == [0, 49]
+    assert sample_columns(system, "orders", ["status rank 1, 2, 2"], 10) == [["done", "open", "open"]]
+    assert sample_columns(system, "orders", ["stock rank 1, 50"], 10) == [[0, 49]]
     with pytest.raises(InputError, match="the column has 2 different values, so none has rank 3"):
-        sample_column(system, "orders", "status rank 3", 10)
+        sample_columns(system, "orders", ["status rank 3"], 10)

@@ -9,7 +9,7 @@ import pytest
 
 from conftest import Cli
 from dbdyno.engines.url import parse_url
-from dbdyno.run.column_samples import sample_column
+from dbdyno.run.column_samples import sample_columns
 from dbdyno.trace.header import Header
 from dbdyno.trace.parquet import Execution, TraceWriter
 from dbdyno.trace.values import Values, trace_key
@@ -75,9 +75,13 @@ def test_no_transaction_fails(server_cli: Cli, engine: str) -> None:
             "my.sql", "--mix", "--system", server.url, "--allow-writes", "--set", "seconds=0.5", "--rounds", "1"
         )
         system = parse_url(server.url)
-        assert set(sample_column(system, "t", "ok", ROWS)) == OKS[engine]
-        assert sample_column(system, "t", "id rank 1, 300, 2", 10) == [1, ROWS, 2]
-        assert len(set(sample_column(system, "t", "u rank 1, 2, 1", 10))) == 2
+        assert set(sample_columns(system, "t", ["ok"], ROWS)[0]) == OKS[engine]
+        assert sample_columns(system, "t", ["id rank 1, 300, 2"], 10) == [[1, ROWS, 2]]
+        assert len(set(sample_columns(system, "t", ["u rank 1, 2, 1"], 10)[0])) == 2
+        ids, later, oks = sample_columns(system, "t", ["id", "id after 7", "ok"], ROWS)
+        assert sorted(ids) == list(range(1, ROWS - 6))
+        assert [int(each) for each in later] == [int(each) + 7 for each in ids]
+        assert set(oks) == {str(each) for each in OKS[engine]} or set(oks) == OKS[engine]
     (cell,) = document["cells"]
     assert cell["failed"] == {}, json.dumps(cell["failed"])
     left_out = "its transaction: `no value of the type int4range is known`"

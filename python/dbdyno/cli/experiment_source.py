@@ -1,6 +1,6 @@
 """The experiment of a command: a built-in one, a file, or pgbench scripts."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from dbdyno.experiment.factors import MIX_FACTORS, QUERY_FACTOR, SYSTEM
 from dbdyno.model.experiment.sql import ANY, DIALECTS
 
 if TYPE_CHECKING:
-    from dbdyno.experiment.parameter_values import Column
+    from dbdyno.experiment.samples import Sample
 
 
 _TRACE = ".trace"
@@ -75,7 +75,9 @@ class ExperimentSource:
     mix: bool = False
     # Both sides of a gate get the same workload of a trace, by file, and the same values, by table and column.
     distilled: dict[str, str] = field(default_factory=dict, compare=False)
-    drawn: "dict[tuple[str, str], Sequence[int | float | str]]" = field(default_factory=dict, compare=False)
+    drawn: "dict[tuple[str, tuple[str, ...]], Sequence[Sequence[int | float | str]]]" = field(
+        default_factory=dict, compare=False
+    )
 
     def experiment(self, systems: Sequence[str]) -> Experiment:
         """Read the experiment for ``systems``, as they were typed, with values of the columns it names.
@@ -170,19 +172,17 @@ class ExperimentSource:
             given[parameter] = words.strip()
         return given
 
-    def _sampler(
-        self, experiment: Experiment, systems: Sequence[str]
-    ) -> "Callable[[Column], Sequence[int | float | str]]":
-        """Return a function that samples a column on the first system of a run."""
+    def _sampler(self, experiment: Experiment, systems: Sequence[str]) -> "Sample":
+        """Return a function that samples columns on the first system of a run."""
         from dbdyno.experiment.samples import MAX_VALUES
 
-        def sample(column: "Column") -> "Sequence[int | float | str]":
-            key = (column.table, column.column)
+        def sample(table: str, columns: Sequence[str]) -> "Sequence[Sequence[int | float | str]]":
+            key = (table, tuple(columns))
             if key not in self.drawn:
-                from dbdyno.run.column_samples import sample_column
+                from dbdyno.run.column_samples import sample_columns
 
                 system = parse_url(systems[0]) if systems else next(iter(file_systems(experiment).values()))
-                self.drawn[key] = sample_column(system, *key, MAX_VALUES, self.directory)
+                self.drawn[key] = sample_columns(system, table, columns, MAX_VALUES, self.directory)
             return self.drawn[key]
 
         return sample

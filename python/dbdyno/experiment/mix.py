@@ -15,8 +15,8 @@ from dbdyno.experiment.control_statements import CONTROLS
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import Experiment, make_experiment
 from dbdyno.experiment.factors import MIX_FACTORS
-from dbdyno.experiment.parameter_values import Generator, base_of, order_of, read_pause
-from dbdyno.experiment.queries import Query, check_parameters, generator_of
+from dbdyno.experiment.parameter_values import Generator, base_of, order_of, read_pause, with_rows
+from dbdyno.experiment.queries import Query, check_parameters, drawn_parameters, generator_of
 from dbdyno.experiment.substitute import escape
 from dbdyno.experiment.toml_text import COMMENT, write_toml
 from dbdyno.model.experiment.sql import ANY
@@ -131,14 +131,16 @@ class _Transaction:
         """
         members, block = self._members, self._members[0].block
         for member in members:
-            for name in member.parameters:
+            for name in drawn_parameters(member, self._given):
                 if name not in self._results:
                     self._read(member, name)
             self._add_results(member)
+        where = f"{self._location}, line {members[0].line}: {members[0].name}"
+        self._generators = with_rows(self._generators, where)
         self._bases = {base_of(made) for made in self._generators.values()}
         sets = [
             {COMMENT: self._about(name), "set": name, "value": self._generators[name]}
-            for name in order_of(self._generators, f"{self._location}, line {members[0].line}: {members[0].name}")
+            for name in order_of(self._generators, where)
             if self._is_set(name)
         ]
         if block is None or any(member.controls for member in members):

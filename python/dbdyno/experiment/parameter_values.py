@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 
 from dbdyno.base.errors import InputError
+from dbdyno.model.experiment.generators import read_column
 
 HINT = "write `1..1000`, `'a', 'b'`, `2024-01-01..2024-01-31`, `null`, or `@column of table`"
 _SKEW_HINT = "write `1..1000 zipf 1.1`, `1..1000 gaussian`, `'a', 'b' zipf 1`, or `@column of table zipf 1.1`"
 _RELATIVE_HINT = "write `:a + 99`, `:a - 10` or `:a + 10..99`, where `:a` is a parameter of the same transaction"
+_ROW_HINT = "write `@a of t` for :a and `@b of t in the row of :a`, with columns of one table, in one transaction"
 _PAUSE_HINT = "write `50ms`, `20ms..100ms`, or `exp(50ms)` for a random time of this mean; units: us, ms, s"
 
 Generator = Any
@@ -37,6 +38,12 @@ _MAX_STRENGTH = 100
 _INTEGER = re.compile(r"[+-]?\d{1,40}")
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+# Until :func:`with_rows`, the parameter from whose row a value is.
+_BASE = "base"
+# Numbers of random rows, so many that each row is about as likely.
+_ROW_NUMBERS = 1_000_000
+# Random rows of a table.
+_ROWS = 1000
 _NULL = "null"
 _WORDS = {_NULL: None, "true": True, "false": False}
 
@@ -44,6 +51,11 @@ _WORDS = {_NULL: None, "true": True, "false": False}
 _SQL_NAME = r"\"[^\"]+\"|`[^`]+`|\S+"
 _COLUMN = re.compile(
     rf"@\s*({_SQL_NAME})\s+of\s+({_SQL_NAME})(?:\s+rank\s+(\d{{1,5}}(?:\s*,\s*\d{{1,5}})*))?", re.IGNORECASE
+)
+# A column's value in the row from which another parameter is drawn, or some rows later in the column's order.
+_OF_ROW = re.compile(
+    rf"@\s*({_SQL_NAME})\s+of\s+({_SQL_NAME})\s+(?:in\s+the\s+row\s+of|([1-9]\d{{0,8}})\s+rows?\s+after)\s+:([^\W\d]\w*)",
+    re.IGNORECASE,
 )
 _ITEM = re.compile(r"\s*(?:'((?:[^']|'')*)'|([^',]+?))\s*(,|$)")
 # A value relative to another parameter.
@@ -57,17 +69,6 @@ _TIME = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)\s*(us|ms|s)", re.IGNORECASE)
 _MICROSECONDS = {"us": 1, "ms": 1000, "s": 1_000_000}
 # An exponential distribution is cut off at this multiple of its mean, which changes the mean by 0.05%.
 _EXPONENTIAL_END = 10
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column of an existing table, both as they are written in SQL.
-
-    ``column`` may end with ranks, see :func:`dbdyno.model.experiment.generators.read_ranks`.
-    """
-
-    table: str
-    column: str
 
 
 def read_values(words: str, location: str) -> Generator:
@@ -88,12 +89,20 @@ def read_values(words: str, location: str) -> Generator:
         kind = skew[2].lower()
         return _skewed(skew[1], kind, _strength(skew[3], kind, location), location)
     if words.startswith("@"):
-        return {"column": _column(words, location)}
+        return _of_row(words) or {"column": _column(words, location)}
     if words.startswith(":"):
         return _relative(words, location)
     if "'" not in words and ".." in words:
         return _range(words, location)
     return _pick(_list(words, location))
+
+
+def _of_row(words: str) -> Generator | None:
+    match = _OF_ROW.fullmatch(words)
+    if match is None:
+        return None
+    column, table, after, base = match.groups()
+    return {"column": f"{table}.{column}" + (f" after {after}" if after else ""), _BASE: base}
 
 
 def _relative(words: str, location: str) -> Generator:
@@ -108,8 +117,50 @@ def _relative(words: str, location: str) -> Generator:
     return {"expression": f":{name} {sign} random({int(low)}, {int(high)})"}
 
 
+def named_bases(words: str) -> list[str]:
+    """Return the parameters that the values of another parameter are relative to, or in a row of."""
+    return re.findall(r"(?:^\s*|\b(?:of|after)\s+):([^\W\d]\w*)", words)
+
+
+def with_rows(generators: Mapping[str, Generator], location: str) -> dict[str, Generator]:
+    """Return generators in which values of one row have its number, which is a parameter of its own.
+
+    Raises InputError that begins with ``location``.
+    """
+    bases = {made[_BASE]: made["column"] for made in generators.values() if isinstance(made, dict) and _BASE in made}
+    if not bases:
+        return dict(generators)
+    made: dict[str, Generator] = {}
+    for name, generator in generators.items():
+        base = generator.get(_BASE, name if name in bases else None) if isinstance(generator, dict) else None
+        if base is None:
+            if name in bases:
+                raise InputError(location, f":{name} is not drawn from a column", _ROW_HINT)
+            made[name] = generator
+            continue
+        of = generators.get(base)
+        if not isinstance(of, dict) or "column" not in of or _BASE in of:
+            raise InputError(location, f":{name} is of the row of :{base}, which isn't drawn from a column", _ROW_HINT)
+        if _table_of(of["column"]) != _table_of(generator["column"]):
+            raise InputError(location, f":{name} and :{base} are columns of different tables", _ROW_HINT)
+        number = f"row of {base}"
+        exponent = of.get("draw", {}).get("zipf")
+        made[number] = {"uniform": [0, _ROW_NUMBERS - 1]}
+        if exponent is not None:
+            made[number] = {"zipf": {"low": 0, "high": _ROWS - 1, "exponent": exponent}}
+        made[name] = {"column": generator["column"], "row": {"variable": number}}
+    return made
+
+
+def _table_of(column: str) -> str | None:
+    read = read_column(column)
+    return None if read is None else read[0].lower()
+
+
 def base_of(generator: Generator) -> str | None:
     """Return the parameter to whose value a generator's is relative; None for other generators."""
+    if isinstance(generator, dict) and isinstance(generator.get("row"), dict):
+        return str(generator["row"]["variable"])
     expression = generator.get("expression") if isinstance(generator, dict) else None
     match = re.match(r":(\w+) [+-] ", expression) if isinstance(expression, str) else None
     return None if match is None else match[1]

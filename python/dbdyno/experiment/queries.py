@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from dbdyno.base.errors import InputError
@@ -16,7 +17,7 @@ from dbdyno.engines.statements import bind
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import Experiment, make_experiment
 from dbdyno.experiment.factors import QUERY_FACTOR
-from dbdyno.experiment.parameter_values import HINT, Generator, base_of, order_of, read_values
+from dbdyno.experiment.parameter_values import HINT, Generator, base_of, named_bases, order_of, read_values, with_rows
 from dbdyno.experiment.sql_file import Block, Pause, Statement, split_statements
 from dbdyno.experiment.substitute import escape
 from dbdyno.experiment.toml_text import write_toml
@@ -98,7 +99,7 @@ def merged(queries: Sequence[Query]) -> list[Query]:
     for query in queries:
         known = made.get(query.sql)
         if known is None:
-            values = {name: words for name, words in query.values.items() if name in query.parameters}
+            values = {name: query.values[name] for name in drawn_parameters(query) if name in query.values}
             made[query.sql] = replace(query, values=values)
         else:
             made[query.sql] = replace(known, weight=known.weight + query.weight)
@@ -291,13 +292,22 @@ def statement_levels(queries: Sequence[Query], given: Mapping[str, str], locatio
         query.name: {
             "sql": query.sql,
             **_drawn(
-                {name: generator_of(query, name, given, location) for name in query.parameters},
+                {name: generator_of(query, name, given, location) for name in drawn_parameters(query, given)},
                 query.parameters,
                 f"{location}, line {query.line}: {query.name}",
             ),
         }
         for query in queries
     }
+
+
+def drawn_parameters(query: Query, given: Mapping[str, str] = MappingProxyType({})) -> list[str]:
+    """Return the parameters of a statement, and other parameters to which they are relative."""
+    values = {**query.values, **given}
+    names = list(dict.fromkeys(query.parameters))
+    for name in names:
+        names += [base for base in named_bases(values.get(name, "")) if base not in names and base in values]
+    return names
 
 
 def generator_of(query: Query, name: str, given: Mapping[str, str], location: str) -> Generator:
@@ -318,7 +328,7 @@ def check_parameters(queries: Sequence[Query], given: Mapping[str, str], locatio
         hint = f"the parameters are {there}" if there else "write `:name` instead of a value to define one"
         raise InputError("--set", f"no statement has a parameter :{unused[0]}", hint)
     named = {name for query in queries for name in query.values} - {
-        name for query in queries for name in query.parameters
+        name for query in queries for name in drawn_parameters(query)
     }
     if named:
         problem = f"no statement has a parameter :{min(named)}, for which the file gives values"
@@ -327,6 +337,7 @@ def check_parameters(queries: Sequence[Query], given: Mapping[str, str], locatio
 
 def _drawn(generators: Mapping[str, Generator], parameters: Sequence[str], location: str) -> dict[str, Any]:
     """Return generators for a statement's `?`. A parameter that is used several times is set once, by a step."""
+    generators = with_rows(generators, location)
     ordered = order_of(generators, location)
     if len(generators) == len(parameters) and all(base_of(generators[name]) is None for name in ordered):
         return {"sets": [], "params": [generators[name] for name in parameters]}

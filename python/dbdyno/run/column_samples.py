@@ -11,7 +11,7 @@ from dbdyno.base.errors import InputError, SystemFailed
 from dbdyno.engines import engine_of
 from dbdyno.experiment.distil.parameters import ColumnFacts
 from dbdyno.experiment.samples import MAX_VALUES
-from dbdyno.model.experiment.generators import read_ranks
+from dbdyno.model.experiment.generators import read_after, read_ranks
 from dbdyno.model.plan.system import SystemSpec
 from dbdyno.run.questions import questions
 
@@ -21,15 +21,69 @@ _CAST = "dbdyno_column"
 _HINT = 'name an existing table and column, quoted as in SQL: `@"e mail" of "order"`'
 
 
-def sample_column(
-    system: SystemSpec, table: str, column: str, most: int, directory: str | None = None
-) -> list[int | float | str]:
-    """Draw up to ``most`` values of a column, with equal probability for each row. Nulls are left out.
+Scalar = int | float | str
 
-    ``column`` may end with ranks, see :func:`dbdyno.model.experiment.generators.read_ranks`: then values are drawn
-    by rank. ``directory``: where trials work. Raises InputError if the column doesn't exist or the engine
-    cannot return its values at once, and DbdynoError if the system is unavailable.
+
+def sample_columns(
+    system: SystemSpec, table: str, columns: Sequence[str], most: int, directory: str | None = None
+) -> list[list[Scalar]]:
+    """Draw the values that a table's columns have in up to ``most`` random rows. Rows with a null are left out.
+
+    A name may end with ranks or a distance, see :class:`dbdyno.model.experiment.generators.Column`. ``directory``:
+    where trials work. Raises InputError if a column doesn't exist or the engine cannot return its values at once, and
+    DbdynoError if the system is unavailable.
     """
+    if len(columns) == 1 and not read_after(columns[0])[1]:
+        return [_sample_column(system, table, columns[0], most, directory)]
+    named = [read_after(each) for each in columns]
+    location = f"@{', '.join(name for name, _ in named)} of {table}"
+    if not _NAME.fullmatch(table) or not all(_NAME.fullmatch(name) for name, _ in named):
+        raise InputError(location, "these are not columns of a table", _HINT)
+    with questions(system, directory) as answer:
+        try:
+            rows = _rows(answer, system.engine, table, named, most)
+        except SystemFailed as error:
+            raise InputError(f"{system.name}: {location}", str(error), _HINT) from error
+    if rows is None:
+        problem = f"{engine_of(system.engine).title} does not give values of several columns"
+        raise InputError(location, problem, "give ranges or lists")
+    if not rows:
+        raise InputError(location, "in each row of the table, one of the columns is null", "name other columns")
+    return [list(values) for values in zip(*rows, strict=True)]
+
+
+def _rows(
+    answer: Callable[[str], str | None], engine: str, table: str, columns: Sequence[tuple[str, int]], most: int
+) -> list[list[Scalar]] | None:
+    """Return the values of columns, each with a distance, in random rows; ``None``: unsupported."""
+    array = engine_of(engine).row_as_json
+    if array is None:
+        return None
+    written = [name if not after else f"lead({name}, {after}) over (order by {name})" for name, after in columns]
+    names = [f"dbdyno_{number}" for number in range(len(columns))]
+    listed = ", ".join(f"{each} as {name}" for each, name in zip(written, names, strict=True))
+    known = " and ".join(f"{name} is not null" for name in names)
+
+    def drawn(values: Sequence[str]) -> list[list[Any]] | None:
+        made = f"select {array}({', '.join(values)}) as v from (select {listed} from {table}) as d where {known}"  # noqa: S608
+        found = _values(answer, engine, f"({made}) as drawn", "v", most)
+        return None if found is None else [_decoded(each) for each in found]
+
+    rows = drawn(names)
+    others = {place for row in rows or () for place, value in enumerate(row) if not _is_scalar(value)}
+    if not others:
+        return rows
+    return drawn([_as_text(name, engine) if place in others else name for place, name in enumerate(names)])
+
+
+def _is_scalar(value: Any) -> bool:
+    return isinstance(value, int | float | str) and not isinstance(value, bool)
+
+
+def _sample_column(
+    system: SystemSpec, table: str, column: str, most: int, directory: str | None = None
+) -> list[Scalar]:
+    """Draw up to ``most`` values of a column, with equal probability for each row. Nulls are left out."""
     column, ranks = read_ranks(column)
     location = f"@{column} of {table}"
     if not (_NAME.fullmatch(table) and _NAME.fullmatch(column)):
@@ -54,7 +108,7 @@ def sample_column(
 
 def ranked_values(
     answer: Callable[[str], str | None], engine: str, table: str, column: str, most: int
-) -> list[int | float | str] | None:
+) -> list[Scalar] | None:
     """Return up to ``most`` different values of a column, the most frequent first; ``None``: unsupported.
 
     ``answer``: runs a query for one value. Raises SystemFailed.
@@ -76,10 +130,10 @@ def _decoded(value: Any) -> Any:
 
 def _sampled(
     answer: Callable[[str], str | None], engine: str, table: str, column: str, most: int
-) -> list[int | float | str] | None:
+) -> list[Scalar] | None:
     """Return values of random rows; ``None``: unsupported."""
     values = _values(answer, engine, table, column, most)
-    if values is None or all(isinstance(each, int | float | str) and not isinstance(each, bool) for each in values):
+    if values is None or all(map(_is_scalar, values)):
         return values
     # Arrays, documents and Booleans as the engine writes them.
     return _values(answer, engine, table, _as_text(column, engine), most)

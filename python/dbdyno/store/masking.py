@@ -15,7 +15,12 @@ MASK = "***"
 _USERINFO = re.compile(r"(?P<scheme>\b[A-Za-z][A-Za-z0-9+.-]*)://(?P<userinfo>[^\s\"'<>]*)@")
 # A database user without a password isn't secret, and distinguishes systems. In other URLs it may be a token.
 _USER = re.compile(r"[^:/?#@]*")
-_PARAMETER = re.compile(r"(?P<key>\b(?:\w*password|passwd|pwd)\s*=\s*)(?P<value>\"[^\"]*\"|'[^']*'|[^\s&;,\"']+)", re.I)
+# Placeholders of statements, such as `password = ?`, remain.
+_PARAMETER = re.compile(
+    r"(?P<key>\b(?:\w*password|passwd|pwd)\s*=\s*)(?!\s*(?:\?|\$\d+|%s)(?:[\s,;)]|$))"
+    r"(?P<value>\"[^\"]*\"|'[^']*'|[^\s&;,\"']+)",
+    re.I,
+)
 # The key of stored objects that contains the text of an experiment file.
 _DEFINITION = "definition"
 _SECRET_KEYS = re.compile(r"(?i)^(\w*password|passwd|pwd)$")

@@ -326,6 +326,34 @@ def test_the_number_of_a_line_counts_the_repetitions(tmp_path: Path, kept: bool)
     assert "-- :amount = 1..5\n" in text
 
 
+def test_values_of_one_row_and_the_end_of_a_range_of_strings(tmp_path: Path) -> None:
+    path = tmp_path / "tenants.trace"
+    lookup = "select name from users where tenant = ? and id = ?"
+    between = "select id from orders where tenant = ? and at between ? and ?"
+    missed = "select name from users where tenant = ? and mail = ?"
+    with TraceWriter(path, Header("sqlite", "test")) as writer:
+        for number in range(200):
+            tenant, id_ = VALUES.of(number % 25), VALUES.of(number * 7 % 400 + 7000)
+            ends = [VALUES.of(f"2026-01-{number % 20 + day:02} 12:00:00") for day in (1, 8)]
+            writer.add(1, lookup, Execution(number * 10**6, 1000, 1, values=[tenant, id_]))
+            writer.add(1, between, Execution(number * 10**6 + 10**5, 1000, 4, values=[tenant, *ends]))
+            writer.add(1, missed, Execution(number * 10**6 + 2 * 10**5, 1000, 0, values=[tenant, ends[0]]))
+    facts = {
+        ("users", "tenant"): ColumnFacts(500, None, None, [f"t{each % 25}" for each in range(500)], False, True),
+        ("users", "id"): ColumnFacts(500, 1, 500, list(range(1, 501)), unique=True),
+        ("users", "mail"): ColumnFacts(500, None, None, [f"m{each}" for each in range(500)], unique=True),
+        ("orders", "tenant"): ColumnFacts(5000, None, None, [f"t{each % 25}" for each in range(1000)], False, True),
+        ("orders", "at"): ColumnFacts(5000, None, None, [f"2026-01-{each % 28 + 1}" for each in range(1000)], False),
+    }
+    text = distilled(path, Chooser(lambda table, column: facts.get((table, column)), b"k" * 32)).text
+    lookup, between, missed = text.split("\nselect ")[:3]
+    assert "-- :tenant = @tenant of users in the row of :id\n" in lookup
+    assert "-- :id = @id of users" in lookup
+    # A twenty-fifth of the orders is of one tenant.
+    assert "-- :at_2 = @at of orders 100 rows after :at" in between
+    assert "in the row of" not in missed
+
+
 def test_transactions_stand_for_similar_ones(tmp_path: Path) -> None:
     path = tmp_path / "shards.trace"
     chooser, count = Random(2), 600

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,8 @@ from dbdyno.experiment.design import make_cells
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import Experiment, make_experiment
 from dbdyno.experiment.mix import mix_experiment
-from dbdyno.experiment.parameter_values import Column, read_pause, read_values
-from dbdyno.experiment.queries import queries_experiment, read_queries, read_statements
+from dbdyno.experiment.parameter_values import read_pause, read_values
+from dbdyno.experiment.queries import queries_experiment, read_queries, read_statements, statement_levels
 from dbdyno.experiment.samples import with_samples
 from experiment_files import task_json
 
@@ -61,7 +62,7 @@ def done(transaction: dict[str, Any]) -> list[str]:
 
 def sampled(made: Experiment) -> Experiment:
     values = {("customers", "id"): [5, 6, 6, 7]}
-    return with_samples(made, lambda column: values[column.table, column.column])
+    return with_samples(made, lambda table, columns: [values[table, *columns]])
 
 
 def test_transactions_have_their_statements_weights_and_pauses() -> None:
@@ -92,7 +93,7 @@ def test_a_column_has_its_different_values_with_weights() -> None:
     # The stored experiment needs no database to be read again.
     again = make_experiment(parse(made.text, made.location, made.folder))
     assert transactions(again) == transactions(made)
-    assert with_samples(again, lambda _: pytest.fail("sampled again")) is again
+    assert with_samples(again, lambda _, __: pytest.fail("sampled again")) is again
 
 
 def test_begin_and_commit_of_the_file_are_used_where_they_are() -> None:
@@ -198,6 +199,10 @@ PIECES = (
         "-- :n = 1 zipf x",
         "-- :n = @a of t zipf 2",
         "-- :n = @a of t gaussian",
+        "-- :n = @a of t in the row of :m",
+        "-- :n = @a of t 3 rows after :m",
+        "-- :m = @b of t",
+        "-- :m = @b of u in the row of :n",
         "begin;",
         "begin immediate;",
         "commit;",
@@ -213,7 +218,7 @@ def test_any_directives_are_read_or_refused(pieces: list[str]) -> None:
     text = "\n".join(pieces)
     refused = ""
     try:
-        made = with_samples(mix(text), lambda _: [1, 2, 3])
+        made = with_samples(mix(text), lambda _, columns: [[1, 2, 3] for _ in columns])
     except InputError as error:
         refused = str(error)
     if refused:
@@ -284,16 +289,16 @@ def of_column(generator: str, more: str = "") -> Experiment:
 
 
 def test_an_experiment_names_a_column_of_an_existing_table() -> None:
-    asked: list[Column] = []
+    asked: list[tuple[str, Sequence[str]]] = []
 
-    def sample(column: Column) -> list[str]:
-        asked.append(column)
-        return ["${a}", "b", "b"]
+    def sample(table: str, columns: Sequence[str]) -> list[list[str]]:
+        asked.append((table, columns))
+        return [["${a}", "b", "b"]]
 
     made = with_samples(
         of_column('{ nullable = { share = 0.5, of = { column = \'main."order"."e mail"\' } } }'), sample
     )
-    assert asked == [Column('main."order"', '"e mail"')]
+    assert asked == [('main."order"', ['"e mail"'])]
     (step,) = transactions(made)["t"]["steps"]
     # Rows with the same value stay as frequent as they are.
     assert step["params"][0]["of"] == {"kind": "pick", "values": ["${a}", "b", "b"]}
@@ -301,13 +306,64 @@ def test_an_experiment_names_a_column_of_an_existing_table() -> None:
 
 def test_values_that_the_file_has_are_not_sampled() -> None:
     made = of_column('{ column = "t.a" }', '[samples]\n"t.a" = [1, 2]\n')
-    assert with_samples(made, lambda _: pytest.fail("sampled")) is made
+    assert with_samples(made, lambda _, __: pytest.fail("sampled")) is made
     assert transactions(made)["t"]["steps"][0]["params"] == [{"kind": "pick", "values": [1, 2]}]
+
+
+LOGIN = """
+    -- :u = @name of users zipf 0.5
+    -- :p = @password of users in the row of :u
+    select * from users where name = :u and password = :p;
+    -- :t = @at of events
+    -- :end = @at of events 10 rows after :t
+    select * from events where at >= :t and at < :end;
+"""
+
+
+def test_values_of_a_row_are_drawn_together() -> None:
+    asked: list[tuple[str, Sequence[str]]] = []
+
+    def sample(table: str, columns: Sequence[str]) -> list[list[str]]:
+        asked.append((table, columns))
+        return [["a", "b"], ["pa", "pb"]]
+
+    made = with_samples(mix_experiment(read_statements(LOGIN, "x.sql", "sqlite"), {}, "x.sql", "sqlite"), sample)
+    assert asked == [("users", ["name", "password"]), ("events", ["at", "at after 10"])]
+    users, events = transactions(made).values()
+    number = {"kind": "variable", "name": "row of u"}
+    assert users["steps"][0]["value"] == {"kind": "zipf", "low": 0, "high": 999, "exponent": 0.5, "scattered": False}
+    for place, values in enumerate((["a", "b"], ["pa", "pb"])):
+        constants = [{"kind": "constant", "value": each} for each in values]
+        assert users["steps"][1]["params"][place] == {"kind": "choice", "of": constants, "index": number}
+    assert events["steps"][0]["value"] == {"kind": "uniform", "low": 0, "high": 999_999}
+
+
+def test_a_statement_alone_draws_the_row_of_another_parameter() -> None:
+    text = LOGIN + "select * from users where password = :p;"
+    levels = statement_levels(read_statements(text, "x.sql", "sqlite"), {}, "x.sql")
+    assert [each["set"] for each in levels["q3"]["sets"]] == ["row of u", "p", "u"]
+    assert levels["q3"]["params"] == [{"variable": "p"}]
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ("@b of t in the row of :c", ":b is of the row of :c, which isn't drawn from a column"),
+        ("@b of u in the row of :a", ":b and :a are columns of different tables"),
+    ],
+)
+def test_a_row_needs_another_column_of_its_table(values: str, words: str) -> None:
+    text = f"-- :a = @a of t\n-- :b = {values}\nselect * from t where a = :a and b = :b;"
+    with pytest.raises(InputError) as caught:
+        mix_experiment(read_statements(text, "x.sql", "sqlite"), {}, "x.sql", "sqlite")
+    assert words in str(caught.value)
 
 
 @pytest.mark.parametrize(
     ("generator", "more", "words"),
     [
+        ('{ column = "t.a after 5" }', "", "only a row has later ones; give a `row`"),
+        ('{ column = "t.a", draw = { zipf = 1 }, row = 1 }', "", "`draw` has no effect if `row` is given"),
         ('{ column = "a" }', "", '"a" is not a column of a table; write `"table.column"`'),
         ('{ column = "t.a", draw = { gaussian = {} } }', "", "a column's values have no middle"),
         ('{ column = "own.id" }', "OWN", "the experiment creates the table of `own.id` itself; write `{ key ="),

@@ -161,6 +161,13 @@ def test_a_system_s_user_stays_where_it_stands_alone(url: str, shown: str) -> No
     assert mask_text(f"--system {url} --rounds 2") == f"--system {shown} --rounds 2"
 
 
+@pytest.mark.parametrize("value", ["?", "$2", "%s"])
+def test_the_parameter_of_a_password_is_shown(value: str) -> None:
+    text = f"select * from users where name = $1 and (password = {value}) and old_password={value}"
+    assert mask_text(text) == text
+    assert mask_text(f"password={value}x") == "password=***"
+
+
 def test_what_json_cannot_say_is_stored_as_null(store: Store) -> None:
     run_id = store.begin_run(run_record({}))
     store.add_trial(run_id, trial(result={"mean": float("nan"), "max": float("inf"), "ok": 1}))

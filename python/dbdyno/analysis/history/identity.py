@@ -81,6 +81,10 @@ def _without_samples(steps: Any, samples: Mapping[str, str]) -> Any:
         return [_without_samples(step, samples) for step in steps]
     if not isinstance(steps, dict):
         return steps
+    if steps.get("kind") == "choice":
+        column = samples.get(_digest([each.get("value") for each in steps["of"]]))
+        if column is not None:
+            return {**steps, "of": column}
     column = samples.get(_digest(steps.get("values"))) if steps.get("kind") == "pick" else None
     if column is not None:
         # Of the weights, the first ones are the same for any number of values.

@@ -227,7 +227,7 @@ def generator_text(generator: generators.Generator) -> str:  # noqa: PLR0911 - o
             repeated = "" if count is None else f", {generator_text(count)} times"
             return f"json [{', '.join(map(generator_text, values))}{repeated}]"
         case generators.Choice(of=chosen, index=index) if index is not None:
-            return f"choice {generator_text(index)} of {', '.join(map(generator_text, chosen))}"
+            return f"choice {generator_text(index)} of {_value(list(map(generator_text, chosen)))}"
         case generators.Choice(of=chosen, weights=weights):
             shares = [f"{weight / sum(weights) * 100:.3g}% " for weight in weights] if weights else [""] * len(chosen)
             return f"choice({_value([f'{s}{generator_text(v)}' for s, v in zip(shares, chosen, strict=True)])})"

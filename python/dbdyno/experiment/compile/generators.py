@@ -80,7 +80,7 @@ class Columns:
         """
         match generator:
             case written.Column():
-                return self._sampled(generator)
+                return self._sampled(generator, row)
             case written.RowOf():
                 return self._row(generator.row_of, generator.draw)
             case written.Key():
@@ -148,11 +148,13 @@ class Columns:
             return _continued(fill, self.tables[table].rows, counter)
         return plan.Reference(of=fill, stream=self.stream(table, column), row=row)
 
-    def _sampled(self, column: written.Column) -> plan.Generator:
+    def _sampled(self, column: written.Column, row: Row | None) -> plan.Generator:
         values = self.samples.get(column.column)
         if values is None:
             hint = 'give them, as in `samples = { "orders.customer" = [1, 2, 3] }`'
             raise InputError(column.column, "no values of this column were sampled", hint)
+        if column.row is not None:
+            return plan.Choice(of=[plan.Constant(value=each) for each in values], index=self.compile(column.row, row))
         if column.draw.zipf is None:
             return plan.Pick(values=list(values))
         # Rows with the same value would make it more frequent.

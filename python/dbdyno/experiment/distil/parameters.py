@@ -90,12 +90,13 @@ class Chosen:
     """The values of a parameter as a .sql file has them, and what they rest on.
 
     ``form``: ``string`` or ``uuid`` for a number that becomes a part of one; ``itself`` for the column in its own
-    place; ``missing`` without values, which ``because`` explains.
+    place; ``missing`` without values, which ``because`` explains. ``is_of_column``: it is a value of any row.
     """
 
     words: str
     because: str
     form: Literal["value", "string", "uuid", "itself", "missing"] = "value"
+    is_of_column: bool = False
 
 
 @dataclass(frozen=True)
@@ -188,6 +189,24 @@ class Chooser:
             self._chosen[place] = counts, self._with_nulls(use, counts)
         return self._chosen[place][1]
 
+    def of_row(self, use: Use, counts: Counts) -> Chosen:
+        """Choose a column's values in random rows, even if they are all integers of a range."""
+        uses = sorted((number for text, number in counts.by_value.items() if text not in _WORDS), reverse=True)
+        facts = self.facts(use.table, use.column)
+        chosen = self.choose(use, counts)
+        if facts is None or not facts.is_dense:
+            return chosen
+        return replace(chosen, words=f"@{use.column} of {use.table}{_words(_skew(facts, uses))}")
+
+    def distinct(self, use: Use) -> float:
+        """Return about how many different values a column has; 1 if that isn't known."""
+        facts = self.facts(use.table, use.column)
+        if facts is None or not facts.sample:
+            return 1
+        if facts.is_unique:
+            return facts.rows
+        return distinct_values(sorted(Counter(map(str, facts.sample)).values(), reverse=True))
+
     def constant(self, use: Use, text: str) -> str | None:
         """Return how to write a value that a parameter always has; ``None`` if it isn't known, or may be a key."""
         literal = read_value(text).literal
@@ -217,7 +236,8 @@ class Chooser:
         if not nulls or chosen.form != "value":
             return chosen
         share = 100 * nulls / (nulls + sum(known.values()))
-        return replace(chosen, words=f"{chosen.words} or null {min(max(round(share, 2), 0.01), 99.99):g}%")
+        words = f"{chosen.words} or null {min(max(round(share, 2), 0.01), 99.99):g}%"
+        return replace(chosen, words=words, is_of_column=False)
 
     def _choose(self, use: Use, known: dict[str, int]) -> Chosen:
         kept = Counter({text: number for text, number in known.items() if read_value(text).literal is not None})
@@ -240,13 +260,10 @@ class Chooser:
         return _made_up(use, known, uses, type_)
 
     def _from_column(self, use: Use, facts: ColumnFacts, known: dict[str, int], uses: Sequence[int]) -> Chosen:
-        column = f"{use.table}.{use.column}"
-        distinct = facts.rows if facts.is_unique else max(distinct_values(uses), 1)
-        skew = fitted_skew(uses, max(distinct, len(uses)))
-        because = self._compared(use.role, column, facts, known)
-        if facts.is_dense:
-            return Chosen(f"{facts.least}..{facts.greatest}{_words(skew)}", because + _reason(skew, uses))
-        return Chosen(f"@{use.column} of {use.table}{_words(skew)}", because + _reason(skew, uses))
+        skew = _skew(facts, uses)
+        because = self._compared(use.role, f"{use.table}.{use.column}", facts, known) + _reason(skew, uses)
+        values = f"{facts.least}..{facts.greatest}" if facts.is_dense else f"@{use.column} of {use.table}"
+        return Chosen(values + _words(skew), because, is_of_column=True)
 
     def _fixed(self, use: Use, facts: ColumnFacts | None, known: dict[str, int]) -> Chosen | None:
         """Choose numbers of a statement, or few values of a column; ``None`` if they aren't such values."""
@@ -329,6 +346,12 @@ class Chooser:
         if not hashed or expected < 1 or found == 0:
             return f"{_VERBS[role]} {column}"
         return f"{found / len(hashed):.0%} of the recorded values are in {column}"
+
+
+def _skew(facts: ColumnFacts, uses: Sequence[int]) -> Skew | None:
+    """Return the skew of the uses of a column's values; ``None`` without one."""
+    distinct = facts.rows if facts.is_unique else max(distinct_values(uses), 1)
+    return fitted_skew(uses, max(distinct, len(uses)))
 
 
 def _new_values(use: Use, facts: ColumnFacts, type_: str) -> Chosen | None:

@@ -14,6 +14,9 @@ from dbdyno.trace.parquet import Batch
 from dbdyno.trace.reading import Trace
 from dbdyno.trace.values import UNKNOWN
 
+LOOP_US = 2_000
+"""Between statements of a loop outside of transactions, an application pauses less than this."""
+
 # Statements of a transaction; more are a batch job, of which a workload has no use.
 _LONGEST = 2000
 _LONGEST_BODY = 4
@@ -42,9 +45,8 @@ _MOST_TURN_VALUES = 50
 PARTS = 1000
 # A session that pauses longer is idle.
 _IDLE_US = 60_000_000
-# Different statements of a loop outside of transactions. Between them, an application does little.
+# Different statements of a loop outside of transactions.
 _LOOPED = 3
-_LOOP_US = 20_000
 
 
 @dataclass
@@ -76,7 +78,10 @@ class Counts:
 
 @dataclass
 class Slot:
-    """A statement at a place of a transaction. ``gap_us``: the time since the statement before it, in total."""
+    """A statement at a place of a transaction. ``gap_us``: the time since the statement before it, in total.
+
+    ``rows``: of ``counted`` executions whose rows are known. ``missed``: executions without a row.
+    """
 
     statement: int
     values: list[Counts] = field(default_factory=list)
@@ -84,6 +89,9 @@ class Slot:
     executions: int = 0
     duration_ns: int = 0
     most_rows: int = 0
+    rows: int = 0
+    counted: int = 0
+    missed: int = 0
     # For each value of the statement, how often it equaled the transaction's earlier value of this number. In a loop,
     # that is a value of the same repetition.
     equals: list[Counter[int]] = field(default_factory=list)
@@ -259,7 +267,7 @@ class _Recognizer:
             session.last.after_us += pause
             session.last.after_squares += pause * pause
             session.last.pauses += 1
-        if is_transaction or pause is None or pause >= _LOOP_US:
+        if is_transaction or pause is None or pause >= LOOP_US:
             session.recent = []
         if unit is not None and not is_transaction:
             unit.again += any(each is unit for each in session.recent)
@@ -325,6 +333,10 @@ def _record(unit: Unit, inner: Sequence[_Executed], repeats: Sequence[int]) -> N
                 slot.executions += each.count
                 slot.duration_ns += each.duration_ns
                 slot.most_rows = max(slot.most_rows, each.rows or 0)
+                if each.rows is not None:
+                    slot.rows += each.rows
+                    slot.counted += each.count
+                    slot.missed += each.rows == 0
                 if before is not None and each.start is not None:
                     slot.gap_us += each.start - before
                 before = each.end

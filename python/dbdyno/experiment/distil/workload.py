@@ -19,8 +19,9 @@ from dbdyno.experiment.distil.parameters import Chooser, Chosen
 from dbdyno.experiment.distil.phases import Phase, phases
 from dbdyno.experiment.distil.ranges import range_widths
 from dbdyno.experiment.distil.results import Finder, Result
+from dbdyno.experiment.distil.rows import Tie, row_ties
 from dbdyno.experiment.distil.selection import Selected, select
-from dbdyno.experiment.distil.units import Counts, Item, Slot, Unit, Units
+from dbdyno.experiment.distil.units import LOOP_US, Counts, Item, Slot, Unit, Units
 from dbdyno.experiment.distil.uses import Parsed, Use, parse_uses
 from dbdyno.experiment.factors import MIX_FACTORS
 from dbdyno.trace.fingerprint import CURSOR
@@ -252,7 +253,8 @@ class WorkloadWriter:
         yield f"-- Recorded {_counted(unit.count, 'time')}{mean}.{similar}"
         yield f"-- weight: {_weight(100 * selected.count / total)}"
         if unit.mean_run >= _LEAST_RUN:
-            yield f"-- Perhaps an N+1 loop: repeated {figure(unit.mean_run)} times on average, with short pauses."
+            pauses = f"with pauses below {LOOP_US // 1000} ms"
+            yield f"-- Perhaps an N+1 loop: repeated {figure(unit.mean_run)} times on average, {pauses}."
         if unit.is_transaction:
             yield from names.branch(transaction, unit)
             yield f"-- transaction: {transaction}"
@@ -367,11 +369,26 @@ class _Parameters:
             use = self._uses[key]
             if not self._uses[origin].column and use.column and use.role in ("equals", "range", "pattern"):
                 self._uses[origin] = use
+        # For the origin of each parameter of a row, the origin of its base.
+        self._ties: dict[tuple[int, int], tuple[tuple[int, int], Tie]] = {}
+        self._bases: set[tuple[int, int]] = set()
         self._titles = [parsed[slot.statement].name for slot in unit.slots]
         self._widths = {
             (id(unit.slots[number]), place): width
             for (number, place), width in range_widths(unit, parsed, chooser.integers).items()
         }
+        if writer.form != "synthetic":
+            self._tie(unit, row_ties(unit, writer.texts, parsed, chooser))
+
+    def _tie(self, unit: Unit, ties: Mapping[tuple[int, int], Tie]) -> None:
+        """Take over which parameters have values of a row, unless a width or an earlier statement gives them others."""
+        for (number, place), tie in ties.items():
+            own = id(unit.slots[number])
+            origin, base = self._origin[own, place], self._origin[own, tie.base]
+            is_taken = base in self._results or base in self._ties or self._uses[base].table != tie.use.table
+            if origin == (own, place) and origin not in self._bases and origin not in self._widths and not is_taken:
+                self._ties[origin] = base, tie
+                self._bases.add(base)
 
     def returned(self, slot: Slot) -> list[str]:
         """Return the names for the columns of a statement's first row; empty if no later statement uses them."""
@@ -405,6 +422,8 @@ class _Parameters:
                 written.append(self._uses[id(slot), place].column)
                 continue
             chosen = self._chosen.get(origin, own)
+            if origin in self._bases and origin == (id(slot), place):
+                chosen = self._chooser.of_row(self._uses[origin], counts)
             turn = iteration if origin[0] in self._looped else 0
             name = self._name(origin, turn)
             counted = self._counted(slot, place, iteration) if origin == (id(slot), place) else None
@@ -416,7 +435,10 @@ class _Parameters:
                 self._declared.add(name)
                 width = self._widths.get(origin)
                 words, because = chosen.words, chosen.because
-                if width is not None and written[width.base].startswith(":"):
+                if origin in self._ties:
+                    base, tie = self._ties[origin]
+                    words, because = tie.words(self._name(base, iteration if base[0] in self._looped else 0))
+                elif width is not None and written[width.base].startswith(":"):
                     words, because = width.words(written[width.base][1:]), "the end of the range"
                 if iteration == 0:
                     lines.append(f"-- `{name}`: {because}")

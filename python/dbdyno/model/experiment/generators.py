@@ -444,14 +444,22 @@ class Key(Strict):
 class Column(Strict):
     """A value of a column, ``table.column``, of a table that exists: of a random row, or with ``zipf`` a skew.
 
-    ``table.column rank 1, 1, 3``: a value with a rank of the list. The most frequent value of a column has rank 1.
+    ``row``: the number of a random row, modulo the number of rows. All columns of a table that have a ``row`` are
+    sampled in the same rows. ``table.column rank 1, 1, 3``: a value with a rank of the list. The most frequent
+    value of a column has rank 1. ``table.column after 10``, with ``row``: the value 10 rows later in the column's
+    order.
     """
 
     column: Name
     draw: DrawOf = Draw()
+    row: "Generator | None" = None
 
     @model_validator(mode="after")
     def _names_a_column(self) -> Self:
+        if self.row is not None and "draw" in self.model_fields_set:
+            raise wrong("`draw` has no effect if `row` is given", "remove `row` or `draw`", key="draw")
+        if self.row is None and read_column(self.column) and read_after(self.column)[1]:
+            raise wrong("only a row has later ones", "give a `row`", key="column")
         if read_column(self.column) is None:
             problem = f"{show(self.column)} is not a column of a table"
             raise wrong(problem, 'write `"table.column"`, names quoted as in SQL', key="column")
@@ -463,13 +471,14 @@ class Column(Strict):
 
 
 _RANKS = r" rank [1-9]\d*(?:, [1-9]\d*)*"
-_COLUMN = re.compile(rf"(.*[^.])\.((?:\"[^\"]+\"|`[^`]+`|[^\s.\"`]+)(?:{_RANKS})?)", re.DOTALL)
+_AFTER = r" after ([1-9]\d{0,8})"
+_COLUMN = re.compile(rf"(.*[^.])\.((?:\"[^\"]+\"|`[^`]+`|[^\s.\"`]+)(?:{_RANKS}| after [1-9]\d{{0,8}})?)", re.DOTALL)
 
 
 def read_column(text: str) -> tuple[str, str] | None:
     """Return the table and the column of ``table.column``, quoted as in SQL; None if it names none.
 
-    Ranks belong to the column, see :func:`read_ranks`.
+    Ranks belong to the column, see :func:`read_ranks`, and so do distances, see :func:`read_after`.
     """
     match = _COLUMN.fullmatch(text)
     return None if match is None else (match[1], match[2])
@@ -479,6 +488,12 @@ def read_ranks(column: str) -> tuple[str, list[int]]:
     """Return the column of ``column rank 1, 1, 3``, and its ranks, if any."""
     match = re.fullmatch(rf"(.*)({_RANKS})", column, re.DOTALL)
     return (column, []) if match is None else (match[1], [int(each) for each in re.findall(r"\d+", match[2])])
+
+
+def read_after(column: str) -> tuple[str, int]:
+    """Return the column of ``column after 10``, and the number; 0 without one."""
+    match = re.fullmatch(rf"(.*){_AFTER}", column, re.DOTALL)
+    return (column, 0) if match is None else (match[1], int(match[2]))
 
 
 class Next(Strict):
