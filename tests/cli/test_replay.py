@@ -16,6 +16,7 @@ import dbdyno.trace
 from conftest import Cli
 from dbdyno.trace.header import Header
 from dbdyno.trace.parquet import Execution, TraceWriter
+from dbdyno.trace.sent import Sent
 from waiting import wait_until
 
 
@@ -122,7 +123,7 @@ def test_what_differs_from_the_recording_on_both_systems_is_shown(cli: Cli) -> N
 
 def test_two_systems_of_a_server_are_two_databases(cli: Cli) -> None:
     with TraceWriter(cli.directory / "day.trace", Header("postgresql", "test", values="kept")) as writer:
-        writer.add(1, "update t set a = ?", Execution(start_us=1, sent="update t set a = 1"))
+        writer.add(1, "update t set a = ?", Execution(start_us=1, sent=Sent("update t set a = 1")))
     one = ("--system", "postgresql://me@localhost/one")
     for other in ("/one?work_mem=1MB", ":5432/one"):
         two = ("--system", f"postgresql://me@localhost{other}", "--allow-writes")

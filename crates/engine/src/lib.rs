@@ -13,6 +13,7 @@ pub mod driver;
 pub mod estimates;
 pub mod observed;
 pub mod probe;
+pub mod recorded;
 pub mod result_rows;
 pub mod rows;
 pub mod time_limits;
@@ -27,6 +28,7 @@ use dbdyno_protocol::plan::document::FailureKind;
 use dbdyno_protocol::plan::transaction::BeginMode;
 pub use probe::SessionCounters;
 use probe::{NoProbe, Probe};
+use recorded::Preparation;
 use result_rows::RowCollector;
 use std::borrow::Cow;
 use std::future::Future;
@@ -171,8 +173,13 @@ pub trait Session {
         )))
     }
 
-    /// Runs statements that the plan doesn't contain. Returns the rows that they returned or changed.
-    fn execute_text(&mut self, _text: &str) -> impl Future<Output = Result<u64, Failure>> {
+    /// Runs a recorded statement with bound parameters. Without a preparation, it is sent as text, which may contain
+    /// several statements. Returns the rows that were returned or changed.
+    fn execute_recorded(
+        &mut self,
+        _text: &str,
+        _preparation: Option<&Preparation>,
+    ) -> impl Future<Output = Result<u64, Failure>> {
         std::future::ready(Err(Failure::new(
             FailureKind::Other,
             "the engine can't execute recorded statements",
@@ -209,7 +216,7 @@ pub fn check_count(wanted: usize, given: usize) -> Result<(), Failure> {
 
 #[cold]
 fn wrong_count(wanted: usize, given: usize) -> Failure {
-    let message = format!("the statement has {wanted} parameters, but the plan gives {given} values");
+    let message = format!("the statement has {wanted} parameters, but {given} values are given");
     Failure::new(FailureKind::Other, message)
 }
 

@@ -150,6 +150,7 @@ mod tests {
                     bytes: None,
                     parameters: None,
                     open: Some(true),
+                    once: None,
                 },
             );
         }

@@ -38,9 +38,9 @@ impl Reporter {
         self.queue.now()
     }
 
-    /// Shares a text with other connections.
-    pub fn share(&self, text: &[u8]) -> Arc<Shared> {
-        self.texts.borrow_mut().share(text, Vec::new)
+    /// Shares a statement with other connections. `types`: the declared types of its parameters.
+    pub fn share(&self, text: &[u8], types: &[u32]) -> Arc<Shared> {
+        self.texts.borrow_mut().share(text, types, Vec::new)
     }
 
     /// Reports an execution.

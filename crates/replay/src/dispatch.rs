@@ -137,8 +137,10 @@ impl<'a, O: Fn(Opened, u32)> Dispatcher<'a, O> {
             },
             ends_session,
             text: recorded.text,
+            preparation: recorded.preparation,
+            bytes: recorded.bytes,
         };
-        self.shared.progress.begin(statement.text.len());
+        self.shared.progress.begin(statement.bytes);
         // A session ends after its last statement.
         drop(self.session(session).send(statement));
         if ends_session {
@@ -251,10 +253,10 @@ mod tests {
 
     const LINES: [&str; 5] = [
         r#"["begin",5000]"#,
-        r#"[7,5000,25000,0,"begin"]"#,
-        r#"[8,15000,16000,3,"select 1"]"#,
-        r#"[7,25000,null,3,"commit"]"#,
-        r#"[9,35000,36000,3,"select 2"]"#,
+        r#"[7,5000,25000,0,"begin",null]"#,
+        r#"[8,15000,16000,3,"select 1",null]"#,
+        r#"[7,25000,null,3,"commit",null]"#,
+        r#"[9,35000,36000,3,"select 2",null]"#,
     ];
 
     #[test]

@@ -5,6 +5,7 @@ use crate::order::{Order, Unit};
 use crate::progress::Progress;
 use crate::report::{Execution, Report};
 use crate::usage::SessionUsage;
+use dbdyno_engine::recorded::Preparation;
 use dbdyno_engine::{Engine, Failure, Session as _};
 use dbdyno_probes::Clock;
 use dbdyno_protocol::plan::document::FailureKind;
@@ -36,6 +37,10 @@ pub struct Statement {
     pub number: u64,
     /// The statement.
     pub text: String,
+    /// How it is prepared; `None`: it is sent as text.
+    pub preparation: Option<Preparation>,
+    /// Its memory.
+    pub bytes: usize,
     /// When it was given to the session, in nanoseconds of the clock.
     pub dispatched: u64,
     /// By how much that was late.
@@ -148,7 +153,11 @@ impl<'a, E: Engine> Replayed<'a, E> {
         let begun = clock.now();
         late.system += begun - before;
         let result = match opened {
-            Ok(session) => session.execute_text(&statement.text).await,
+            Ok(session) => {
+                session
+                    .execute_recorded(&statement.text, statement.preparation.as_ref())
+                    .await
+            }
             Err(failure) => Err(failure),
         };
         (self.free, self.late) = (clock.now(), late);
@@ -171,7 +180,7 @@ impl<'a, E: Engine> Replayed<'a, E> {
         if let (Some(order), Some(unit)) = (&self.shared.order, statement.ends_unit) {
             order.finish(unit);
         }
-        self.shared.progress.end(statement.text.len());
+        self.shared.progress.end(statement.bytes);
     }
 
     async fn open(&mut self) -> Result<&mut E::Session, Failure> {

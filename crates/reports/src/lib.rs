@@ -1,12 +1,14 @@
 //! Executions of an application's statements, and the lines of JSON that report them to the recorder.
 //!
-//! `["text", number, statement, names]` gives a statement a number; `names` are those of its parameters, if they have
-//! names. `[session, text, start, duration, rows, error, bytes, parameters, open]` is an execution; `text` is a number,
-//! a statement, or null if it is too long. After `["forget"]`, numbers mean other statements. `["dropped", count]`
-//! counts executions that were not reported.
+//! `["text", number, statement, names, types]` gives a statement a number; `names` are those of its parameters, if they
+//! have names, and `types` the numbers of their types, if the application declared them.
+//! `[session, text, start, duration, rows, error, bytes, parameters, open, once]` is an execution; `text` is a number, a
+//! statement, or null if it is too long. After `["forget"]`, numbers mean other statements. `["dropped", count]` counts
+//! executions that were not reported.
 
 use serde::ser::{Serialize, Serializer};
 use serde_json::json;
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::sync::Arc;
@@ -19,6 +21,8 @@ pub struct Shared {
     text: Box<[u8]>,
     /// Names of the parameters; empty for numbered parameters.
     names: Vec<Box<str>>,
+    /// Declared types of the parameters; 0: not declared.
+    types: Box<[u32]>,
 }
 
 /// An execution's statement.
@@ -39,8 +43,6 @@ pub enum Parameter {
     Null,
     /// A string, or a value in the form of a string.
     Text(Box<str>),
-    /// A value of another type in the form of a string, and the name of its type.
-    Typed(Box<str>, &'static str),
     /// An integer.
     Integer(i64),
     /// An integer above `i64::MAX`.
@@ -78,6 +80,9 @@ pub struct Execution {
     pub parameters: Option<Vec<Parameter>>,
     /// Whether a transaction was open afterwards; `None`: unknown.
     pub open: Option<bool>,
+    /// `Some(true)`: it was parsed once for several executions; `Some(false)`: for this execution; `None`: it was sent
+    /// as text.
+    pub once: Option<bool>,
 }
 
 impl Text {
@@ -107,7 +112,7 @@ impl Parameter {
     fn size(&self) -> usize {
         size_of::<Self>()
             + match self {
-                Self::Text(text) | Self::Typed(text, _) => text.len(),
+                Self::Text(text) => text.len(),
                 Self::Bytes(bytes) | Self::Binary(bytes) => bytes.len(),
                 _ => 0,
             }
@@ -119,11 +124,10 @@ impl Serialize for Parameter {
         match self {
             Self::Null => serializer.serialize_unit(),
             Self::Text(text) => serializer.serialize_str(text),
-            Self::Typed(text, name) => json!({"text": text, "type": name}).serialize(serializer),
             Self::Integer(value) => serializer.serialize_i64(*value),
             Self::Unsigned(value) => serializer.serialize_u64(*value),
             // JSON doesn't have infinity.
-            Self::Real(value) if !value.is_finite() => serializer.collect_str(value),
+            Self::Real(value) if !value.is_finite() => json!({"real": value.to_string()}).serialize(serializer),
             Self::Real(value) => serializer.serialize_f64(*value),
             Self::Boolean(value) => serializer.serialize_bool(*value),
             Self::Bytes(bytes) => json!({"hex": hex(bytes)}).serialize(serializer),
@@ -156,9 +160,17 @@ static NUMBERS: AtomicU64 = AtomicU64::new(0);
 const FEWEST: usize = 4096;
 
 impl Texts {
-    /// Returns the only copy of a statement. `names`: the names of its parameters, if they have names.
-    pub fn share(&mut self, text: &[u8], names: impl FnOnce() -> Vec<Box<str>>) -> Arc<Shared> {
-        if let Some(known) = self.known.get(text) {
+    /// Returns the only copy of a statement. `types`: the declared types of its parameters. `names`: the names of its
+    /// parameters, if they have names.
+    pub fn share(&mut self, text: &[u8], types: &[u32], names: impl FnOnce() -> Vec<Box<str>>) -> Arc<Shared> {
+        // Equal texts with other types are other statements.
+        let key = if types.is_empty() {
+            Cow::Borrowed(text)
+        } else {
+            let types = types.iter().flat_map(|of| of.to_be_bytes());
+            Cow::Owned(text.iter().copied().chain([0]).chain(types).collect())
+        };
+        if let Some(known) = self.known.get(key.as_ref()) {
             return Arc::clone(known);
         }
         if self.known.len() >= self.most.max(FEWEST) {
@@ -169,8 +181,9 @@ impl Texts {
             number: NUMBERS.fetch_add(1, Ordering::Relaxed),
             text: text.into(),
             names: names(),
+            types: types.into(),
         });
-        self.known.insert(text.into(), Arc::clone(&shared));
+        self.known.insert(key.into(), Arc::clone(&shared));
         shared
     }
 }
@@ -200,11 +213,7 @@ impl Lines {
                 }
                 if self.known.insert(shared.number) {
                     let text = String::from_utf8_lossy(&shared.text);
-                    if shared.names.is_empty() {
-                        self.line(&("text", shared.number, text))?;
-                    } else {
-                        self.line(&("text", shared.number, text, &shared.names))?;
-                    }
+                    self.line(&("text", shared.number, text, &shared.names, &shared.types))?;
                 }
                 json!(shared.number)
             }
@@ -219,6 +228,7 @@ impl Lines {
             execution.bytes,
             &execution.parameters,
             execution.open,
+            execution.once,
         ))
     }
 
@@ -252,41 +262,43 @@ mod tests {
             parameters: Some(vec![
                 Parameter::Null,
                 Parameter::Bytes([1, 255].into()),
-                Parameter::Typed("2000-01-01".into(), "date"),
+                Parameter::Text("2000-01-01".into()),
                 Parameter::Real(f64::INFINITY),
                 Parameter::Unknown,
             ]),
             open: Some(true),
+            once: Some(false),
         }
     }
 
     #[test]
     fn a_shared_text_is_written_once() {
         let mut texts = Texts::default();
-        let first = texts.share(b"select :a", || vec!["a".into()]);
-        assert!(Arc::ptr_eq(&first, &texts.share(b"select :a", Vec::new)));
+        let first = texts.share(b"select :a", &[23], || vec!["a".into()]);
+        assert!(Arc::ptr_eq(&first, &texts.share(b"select :a", &[23], Vec::new)));
+        assert!(!Arc::ptr_eq(&first, &texts.share(b"select :a", &[20], Vec::new)));
         let number = first.number;
         let mut lines = Lines::default();
         for _ in 0..2 {
             lines.execution(&execution(Text::Shared(Arc::clone(&first)))).unwrap();
         }
         let line = format!(
-            r#"[1,{number},5,4,2,null,7,[null,{{"hex":"01ff"}},{{"text":"2000-01-01","type":"date"}},"inf",{{}}],true]"#
+            r#"[1,{number},5,4,2,null,7,[null,{{"hex":"01ff"}},"2000-01-01",{{"real":"inf"}},{{}}],true,false]"#
         );
         assert_eq!(
             String::from_utf8(lines.bytes).unwrap(),
-            format!("[\"text\",{number},\"select :a\",[\"a\"]]\n{line}\n{line}\n")
+            format!("[\"text\",{number},\"select :a\",[\"a\"],[23]]\n{line}\n{line}\n")
         );
     }
 
     #[test]
     fn unused_texts_are_forgotten() {
         let mut texts = Texts::default();
-        let used = texts.share(b"used", Vec::new);
+        let used = texts.share(b"used", &[], Vec::new);
         for number in 0..3 * FEWEST {
-            texts.share(number.to_string().as_bytes(), Vec::new);
+            texts.share(number.to_string().as_bytes(), &[], Vec::new);
         }
         assert!(texts.known.len() <= FEWEST);
-        assert!(Arc::ptr_eq(&used, &texts.share(b"used", Vec::new)));
+        assert!(Arc::ptr_eq(&used, &texts.share(b"used", &[], Vec::new)));
     }
 }

@@ -31,6 +31,8 @@ struct Statement {
     text: Text,
     connection: Arc<Connection>,
     parameters: Vec<Parameter>,
+    /// Whether it was executed before; `None`: it isn't a prepared statement.
+    once: Option<bool>,
     /// When the first step began; 0: it isn't being executed.
     start: u64,
     /// The time of its steps, without the time between them.
@@ -185,6 +187,8 @@ impl Statement {
         let start = self.start + since;
         let end = start + self.duration;
         (self.start, self.duration, self.rows) = (0, 0, 0);
+        let once = self.once;
+        self.once = once.map(|_| true);
         Execution {
             session: self.connection.session,
             text: self.text.clone(),
@@ -195,6 +199,7 @@ impl Statement {
             bytes: None,
             parameters: Some(self.parameters.clone()),
             open: Some(after.is_open),
+            once,
         }
     }
 }
@@ -215,12 +220,13 @@ pub fn prepared(functions: &Functions, db: Db, stmt: Stmt) {
         Text::Own(sql.into())
     } else {
         let names = || names(functions, stmt, count);
-        Text::Shared(locked(&registry.texts).share(sql, names))
+        Text::Shared(locked(&registry.texts).share(sql, &[], names))
     };
     let made = Statement {
         text,
         connection: registry.connection(db, || ask!(functions.total_changes(db), 0)),
         parameters: vec![Parameter::Null; usize::try_from(count).unwrap_or(0)],
+        once: Some(false),
         start: 0,
         duration: 0,
         rows: 0,
@@ -350,6 +356,7 @@ pub fn executed(functions: &Functions, db: Db, text: Option<&[u8]>, code: c_int,
             .map_or(Text::TooLong, |text| Text::Own(text.into())),
         connection: registry.connection(db, || after.total_changes),
         parameters: Vec::new(),
+        once: None,
         start,
         duration: end - start,
         rows: 0,

@@ -18,7 +18,8 @@ class Logged:
     """A statement from a log.
 
     ``session``: distinguishes sessions; ``start_us``: microseconds since 1970, and ``duration_ns``: null if the log
-    doesn't contain them; ``error``: the code; ``parameters``: by number from 1, as text, ``None`` for null.
+    doesn't contain them; ``error``: the code; ``parameters``: by number from 1, as text, ``None`` for null. ``once``:
+    true if it was parsed once for several executions, false if for this one, ``None`` if it was sent as text.
     """
 
     session: str
@@ -29,6 +30,7 @@ class Logged:
     error: str | None = None
     size: int | None = None
     parameters: Sequence[str | None] | None = None
+    once: bool | None = None
 
 
 @dataclass(frozen=True)

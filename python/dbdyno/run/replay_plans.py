@@ -20,6 +20,7 @@ from dbdyno.run.provisioners import Provisioners
 from dbdyno.run.replay import Replayed, ReplayOptions
 from dbdyno.trace.reading import open_trace
 from dbdyno.trace.recording import Recording
+from dbdyno.trace.sent import Sent, SentStatements
 
 # Maximum number of statements whose plans are read.
 _MAX_STATEMENTS = 20
@@ -35,7 +36,7 @@ class StatementPlan:
 
 
 def example_statements(recording: Recording, replayed: Replayed) -> dict[str, str]:
-    """Return the slowest execution of each statement, as it was sent, by fingerprint.
+    """Return the slowest execution of each statement, with its parameters as literals, by fingerprint.
 
     Statements without plans are left out, and so are all but the longest. Raises InputError.
     """
@@ -55,10 +56,12 @@ def example_statements(recording: Recording, replayed: Replayed) -> dict[str, st
 
 def _sent(recording: Recording, rows: Mapping[int, str]) -> Iterator[tuple[str, str]]:
     row, last = 0, max(rows, default=-1)
+    statements = SentStatements(recording.header.engine)
     for batch in open_trace(recording.path).batches:
-        for sent in batch.sent:
-            if row in rows and sent is not None:
-                yield rows[row], sent
+        for sent in map(Sent, batch.sent, batch.prepared):
+            text = statements.as_text(sent) if row in rows else None
+            if text is not None:
+                yield rows[row], text
             row += 1
         if row > last:
             return

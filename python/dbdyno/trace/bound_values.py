@@ -12,14 +12,6 @@ UNKNOWN_PARAMETER = object()
 """A parameter whose value isn't known."""
 
 
-class TypedText(str):
-    """A parameter in the form of a string. ``type_name``: its type in SQL."""
-
-    __slots__ = ("type_name",)
-
-    type_name: str
-
-
 class UnreadBytes(bytes):
     """A parameter in a binary format that isn't known."""
 

@@ -18,7 +18,8 @@ from dbdyno.trace.bound_values import bound_values
 from dbdyno.trace.fingerprint import Fingerprints
 from dbdyno.trace.header import Header
 from dbdyno.trace.parquet import Execution, TraceWriter
-from dbdyno.trace.sent import SentStatements
+from dbdyno.trace.recorded import Recorded
+from dbdyno.trace.sent import Sent, SentStatements
 from dbdyno.trace.values import UNKNOWN, Values, trace_key
 
 # MySQL's digests write a list as `(...)`.
@@ -93,6 +94,7 @@ def _add(writer: TraceWriter, log: StatementLog, writers: tuple[Fingerprints, Va
     for each in log.entries:
         made = fingerprints.of(each.text)
         written = bound_values(made, values, each.parameters)
+        recorded = Recorded(0, each.text, each.parameters, 0, None, once=each.once)
         execution = Execution(
             each.start_us,
             each.duration_ns,
@@ -100,7 +102,7 @@ def _add(writer: TraceWriter, log: StatementLog, writers: tuple[Fingerprints, Va
             each.error,
             each.size,
             written,
-            sent=None if sent is None else sent.of(made, each.text, each.parameters),
+            sent=Sent() if sent is None else sent.of(made, recorded),
         )
         writer.add(each.session, made.text, execution)
 

@@ -12,6 +12,9 @@ from dbdyno.trace.recorder import Recorder, new_session
 
 _KEY = "dbdyno.trace"
 
+# SQLAlchemy's names of drivers that bind parameters, and prepare a statement once. Others send text with literals.
+_PREPARING = frozenset(("aiosqlite", "asyncpg", "psycopg", "psycopg_async", "pysqlcipher", "pysqlite"))
+
 
 def _rows(cursor: Any) -> int | None:
     count = getattr(cursor, "rowcount", None)
@@ -57,7 +60,8 @@ class SqlalchemyHook:
         rows = None if many else _rows(cursor)
         for number, each in enumerate(executions):
             start = begun[0] + number * share
-            self._recorder.record(Recorded(state["session"], _plain(sql, each), each, start, share, rows))
+            text = _plain(sql, each)
+            self._recorder.record(Recorded(state["session"], text, each, start, share, rows, once=_once(conn)))
 
     def handle_error(self, context: Any) -> None:
         """Record a statement that failed."""
@@ -69,7 +73,8 @@ class SqlalchemyHook:
         values = context.parameters
         text = _plain(context.statement, values)
         duration = perf_counter_ns() - begun
-        self._recorder.record(Recorded(state["session"], text, values, start, duration, None, code))
+        once = _once(context.connection)
+        self._recorder.record(Recorded(state["session"], text, values, start, duration, None, code, once=once))
 
     def begin(self, conn: Any) -> None:
         """Record that a transaction begins, unless the driver knows itself when it does."""
@@ -110,6 +115,10 @@ class SqlalchemyHook:
         return state
 
 
+def _once(conn: Any) -> bool | None:
+    return True if conn.dialect.driver in _PREPARING else None
+
+
 def _is_autocommit(conn: Any) -> bool:
     return bool(conn.get_execution_options().get("isolation_level") == "AUTOCOMMIT")
 
@@ -143,6 +152,9 @@ class _DjangoConnection:
         self._recorder = recorder
         self._session = new_session()
         self._is_open = False
+        # Django's drivers send text with literals on servers, unless `server_side_binding` is set.
+        binds = connection.settings_dict.get("OPTIONS", {}).get("server_side_binding")
+        self._once = True if connection.vendor == "sqlite" else False if binds else None
         connection._commit = self._wrapped("commit", connection._commit)
         connection._rollback = self._wrapped("rollback", connection._rollback)
 
@@ -181,7 +193,8 @@ class _DjangoConnection:
     def _add(
         self, text: str, parameters: Any, start: int, duration: int, rows: int | None = None, error: str | None = None
     ) -> None:
-        self._recorder.record(Recorded(self._session, text, parameters, start, duration, rows, error))
+        once = None if text in ("begin", "commit", "rollback") else self._once
+        self._recorder.record(Recorded(self._session, text, parameters, start, duration, rows, error, once=once))
 
 
 def _cause(error: BaseException) -> BaseException:

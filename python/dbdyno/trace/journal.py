@@ -3,7 +3,8 @@
 It is a sequence of gzip members, each of JSON lines. Several processes may append to one journal. A member begins with
 an object, the header of the process. Lists follow: ``["text", number, statement]`` and, for each execution,
 ``[session, text, start_us, duration_ns, rows, error, bytes, values]``. A ninth element says whether a transaction was
-open afterwards, if the server said so. If values are kept, a tenth element is the statement as it was sent.
+open afterwards, if the server said so. If values are kept, a tenth element is the statement as it was sent, and an
+eleventh one how it was prepared.
 """
 
 from __future__ import annotations
@@ -78,7 +79,9 @@ def _batches(path: Path, texts: Texts) -> Iterator[Batch]:
             batch.bytes.append(size)
             batch.count.append(1)
             batch.values.append(values)
-            batch.sent.append(further[1] if len(further) > 1 else None)
+            sent, prepared = (*further[1:], None, None)[:2]
+            batch.sent.append(sent)
+            batch.prepared.append(prepared)
         if len(batch) >= ROW_GROUP:
             yield batch
             batch = Batch()

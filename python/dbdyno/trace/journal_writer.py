@@ -51,8 +51,7 @@ class JournalWriter:
             times = each.start_ns // 1000, each.duration_ns
             line = [each.session, numbers[text], *times, each.rows, each.error, each.size, values]
             if self._sent is not None:
-                sent = None if each.text is None else self._sent.of(made, each.text, each.parameters)
-                lines.append([*line, each.open, sent])
+                lines.append([*line, each.open, *self._sent.of(made, each)])
             else:
                 lines.append(line if each.open is None else [*line, each.open])
         self._header.dropped = dropped

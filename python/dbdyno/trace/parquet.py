@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dbdyno.base.errors import ExtraMissing, InputError, reason
 from dbdyno.trace.header import KEY, Failures, Header, Transactions, error_code, read_header
+from dbdyno.trace.sent import Sent
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,7 +23,8 @@ _MOST_STATEMENTS = 50_000
 OTHER = "(other)"
 
 COLUMNS = (
-    "session", "transaction", "statement", "start", "duration_ns", "rows", "error", "bytes", "count", "values", "sent"
+    "session", "transaction", "statement", "start", "duration_ns", "rows", "error", "bytes", "count", "values", "sent",
+    "prepared",
 )  # fmt: skip
 
 
@@ -32,7 +34,7 @@ class Batch:
 
     ``statement``: indexes of :attr:`Texts.texts`. ``start``: microseconds since 1970. ``duration_ns``, ``rows`` and
     ``bytes`` are totals of ``count`` executions. ``values``: as :class:`dbdyno.trace.values.Values` writes them.
-    ``sent``: the statement with its parameters, if values are kept.
+    ``sent``, ``prepared``: the statement as it was sent, and how it was prepared, if values are kept.
     """
 
     session: list[int] = field(default_factory=list)
@@ -46,6 +48,7 @@ class Batch:
     count: list[int] = field(default_factory=list)
     values: list[Sequence[str]] = field(default_factory=list)
     sent: list[str | None] = field(default_factory=list)
+    prepared: list[str | None] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.session)
@@ -64,7 +67,7 @@ class Execution(NamedTuple):
     size: int | None = None
     values: Sequence[str] = ()
     executions: int = 1
-    sent: str | None = None
+    sent: Sent = Sent()
 
 
 class Texts:
@@ -111,6 +114,7 @@ def schema() -> pa.Schema:
             pa.field("count", pa.int64(), nullable=False),
             pa.field("values", pa.list_(pa.string())),
             pa.field("sent", pa.string()),
+            pa.field("prepared", pa.string()),
         ]
     )
 
@@ -162,7 +166,8 @@ class TraceWriter:
         batch.bytes.append(execution.size)
         batch.count.append(execution.executions)
         batch.values.append(execution.values)
-        batch.sent.append(execution.sent)
+        batch.sent.append(execution.sent.text)
+        batch.prepared.append(execution.sent.prepared)
         header.statements += execution.executions
         if start_us is not None:
             end = start_us + (duration_ns or 0) // 1000
@@ -262,5 +267,12 @@ def _batch(pa: Any, made: Any, texts: Texts) -> Batch:
         bytes=made.column("bytes").to_pylist(),
         count=made.column("count").to_pylist(),
         values=values,
-        sent=made.column("sent").to_pylist() if "sent" in made.schema.names else [None] * len(made),
+        sent=_optional(made, "sent"),
+        prepared=_optional(made, "prepared"),
     )
+
+
+def _optional(made: Any, name: str) -> list[str | None]:
+    """Return a column that older traces don't have."""
+    found: list[str | None] = made.column(name).to_pylist() if name in made.schema.names else [None] * len(made)
+    return found

@@ -10,7 +10,9 @@ class Recorded(NamedTuple):
     """An execution, as it was observed.
 
     ``text``: ``None`` if it is too long to be read. ``size``: bytes sent to the client. ``open``: whether a transaction
-    was open afterwards; ``None``: unknown.
+    was open afterwards; ``None``: unknown. ``once``: true if it was parsed once for several executions, false if for
+    this execution; ``None``: it was sent as text, with its parameters as literals. ``types``: the server's numbers of
+    the parameters' types that the application declared; 0 if it didn't.
     """
 
     session: int
@@ -22,6 +24,8 @@ class Recorded(NamedTuple):
     error: str | None = None
     size: int | None = None
     open: bool | None = None
+    once: bool | None = None
+    types: Sequence[int] = ()
 
 
 def error_of(error: BaseException) -> str:

@@ -139,9 +139,9 @@ class Recording:
         waiting: dict[int, str] = {}
         following, row = 0, 0
         for batch in open_trace(self.path).batches:
-            for text in batch.sent:
+            for text, prepared in zip(batch.sent, batch.prepared, strict=True):
                 if row < len(positions) and positions[row] >= 0:
-                    waiting[int(positions[row])] = json.dumps(text)
+                    waiting[int(positions[row])] = f"{json.dumps(text)},{prepared or 'null'}"
                 row += 1
                 while following in waiting:
                     end = int(self.unit_end_us[following])

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Generic, ParamSpec
 
 from dbdyno.base.errors import InputError, SystemFailed, reason
-from dbdyno.trace.bound_values import UNKNOWN_PARAMETER, TypedText, UnreadBytes
+from dbdyno.trace.bound_values import UNKNOWN_PARAMETER, UnreadBytes
 from dbdyno.trace.header import Header
 from dbdyno.trace.journal import read_journal
 from dbdyno.trace.journal_writer import JournalWriter
@@ -56,7 +56,7 @@ class ReportRecorder:
         self._writer = writer
         self._process = process
         self._problem = problem
-        self._statements: dict[int, tuple[str, Sequence[str]]] = {}
+        self._statements: dict[int, tuple[str, Sequence[str], Sequence[int]]] = {}
         self._batch: list[Recorded] = []
         self.dropped = 0
         """Statements that were dropped since the last write."""
@@ -69,19 +69,20 @@ class ReportRecorder:
         match report:
             case [str(kind), *rest]:
                 self._note(kind, rest)
-            case [session, text, start_ns, duration_ns, rows, error, size, parameters, is_open]:
-                known, names = self._statements.get(text, (None, ())) if isinstance(text, int) else (text, ())
+            case [session, text, start, duration, rows, error, size, parameters, is_open, once]:
+                is_shared = isinstance(text, int)
+                known, names, types = self._statements.get(text, (None, (), ())) if is_shared else (text, (), ())
                 values = None if parameters is None else [_parameter(each) for each in parameters]
                 bound = dict(zip(names, values, strict=False)) if names and values is not None else values
-                made = Recorded(session, known, bound, start_ns, duration_ns, rows, error, size, is_open)
+                made = Recorded(session, known, bound, start, duration, rows, error, size, is_open, once, types)
                 self._batch.append(made)
         if len(self._batch) >= _MEMBER or time.monotonic() - self._written >= INTERVAL_S:
             self.flush()
 
     def _note(self, kind: str, rest: list[Any]) -> None:
         match kind, rest:
-            case "text", [number, text, *names]:
-                self._statements[number] = (text, names[0] if names else ())
+            case "text", [number, text, names, types]:
+                self._statements[number] = (text, names, types)
             case "forget", []:
                 self._statements.clear()
             case "dropped", [count]:
@@ -209,10 +210,8 @@ def copy_key(journal: Path, output: Path) -> None:
 def _parameter(value: Any) -> Any:
     """Return the value of a parameter as it was reported."""
     match value:
-        case {"text": text, "type": name}:
-            typed = TypedText(text)
-            typed.type_name = name
-            return typed
+        case {"real": text}:
+            return float(text)
         case {"hex": digits}:
             return bytes.fromhex(digits)
         case {"binary": digits}:

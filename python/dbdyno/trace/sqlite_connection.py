@@ -17,7 +17,7 @@ _MOST_OF_MANY = 1000
 
 
 class _Session:
-    """The recording of one connection."""
+    """The recording of one connection. The module keeps the statements that it prepares."""
 
     def __init__(self, recorder: Recorder, connection: sqlite3.Connection) -> None:
         self.recorder = recorder
@@ -25,11 +25,13 @@ class _Session:
         self.number = new_session()
 
     def add(self, text: str, parameters: Any, start_ns: int, duration_ns: int, rows: int | None = None) -> None:
-        self.recorder.record(Recorded(self.number, text, parameters, start_ns, duration_ns, rows))
+        once = None if parameters is None else True
+        self.recorder.record(Recorded(self.number, text, parameters, start_ns, duration_ns, rows, once=once))
 
     def fail(self, text: str, parameters: Any, start_ns: int, duration_ns: int, error: BaseException) -> None:
         code = error_of(error)
-        self.recorder.record(Recorded(self.number, text, parameters, start_ns, duration_ns, None, code))
+        once = None if parameters is None else True
+        self.recorder.record(Recorded(self.number, text, parameters, start_ns, duration_ns, None, code, once=once))
 
 
 class _RecordingCursor(sqlite3.Cursor):

@@ -11,6 +11,7 @@ from dbdyno.analysis.replay import compare_executions, lag_of
 from dbdyno.trace.header import Header
 from dbdyno.trace.parquet import Execution, TraceWriter
 from dbdyno.trace.recording import Executions, Recording, read_recording
+from dbdyno.trace.sent import Sent
 
 COUNT = 400
 
@@ -22,7 +23,7 @@ def recording(tmp_path: Path) -> Recording:
     with TraceWriter(path, Header("sqlite", "a test", "kept")) as writer:
         for number in range(COUNT):
             text = f"select {'ab'[number % 2]}"
-            writer.add(1, text, Execution(number * 1000, 1_000_000, 1, sent=text))
+            writer.add(1, text, Execution(number * 1000, 1_000_000, 1, sent=Sent(text)))
     return read_recording(path)
 
 

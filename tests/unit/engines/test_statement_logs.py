@@ -40,7 +40,7 @@ MESSAGES = [
 DETAIL = "parameters: $1 = 'it''s', $2 = NULL"
 EXPECTED = [
     Logged("a", "select 1;\nselect 2", AT - 1500, 1_500_000),
-    Logged("b", "select $1, $2", AT - 1500, 1_500_000, parameters=["it's", None]),
+    Logged("b", "select $1, $2", AT - 1500, 1_500_000, parameters=["it's", None], once=False),
     Logged("c", "begin", AT - 100, 100_000),
     Logged("c", "select 3", AT),
     Logged("d", "select * from bob", AT, error="42P01"),

@@ -12,6 +12,7 @@ from dbdyno.base.errors import InputError
 from dbdyno.trace.header import Header
 from dbdyno.trace.parquet import Execution, TraceWriter
 from dbdyno.trace.recording import ENDS_SESSION, ENDS_UNIT, Recording, read_recording
+from dbdyno.trace.sent import Sent
 
 # A session, a statement, its start and its duration in microseconds.
 Row = tuple[int, str, int | None, int | None]
@@ -20,7 +21,7 @@ Row = tuple[int, str, int | None, int | None]
 def recording(path: Path, rows: Sequence[Row], **header: Any) -> Recording:
     with TraceWriter(path, Header("sqlite", "a test", **{"values": "kept"} | header)) as writer:
         for session, text, start, duration in rows:
-            sent = None if text == "create user" else text
+            sent = Sent(None if text == "create user" else text)
             nanoseconds = None if duration is None else duration * 1000
             writer.add(session, text, Execution(start, nanoseconds, 1, sent=sent))
     return read_recording(path)

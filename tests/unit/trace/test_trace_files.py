@@ -169,7 +169,7 @@ def record(output: Path, texts: list[str]) -> None:
     with open_recording(output) as made:
         recorder = made.add(ReportRecorder(JournalWriter(made.journal, "sqlite", keep=True), "1", problems.append))
         for text in texts:
-            recorder.take([1, text, 1, 1, 1, None, None, None, None])
+            recorder.take([1, text, 1, 1, 1, None, None, None, None, None])
             recorder.flush()
 
 

@@ -9,11 +9,13 @@ use super::wire::{Wire, error, garbled};
 use crate::server::ServerTarget;
 use crate::sql_text::{Dialect, backquoted, check_parameters};
 use bytes::{BufMut as _, BytesMut};
+use dbdyno_engine::recorded::{MOST_KEPT, Preparation};
 use dbdyno_engine::time_limits::{answer_limit, answered};
 use dbdyno_engine::{Capture, Control, Failure, Marks, Rows, Session, awaited, check_count};
 use dbdyno_program::value::Values;
 use dbdyno_protocol::plan::document::PrepareMode;
 use mysql_common::constants::{CapabilityFlags, Command, StatusFlags};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
@@ -56,6 +58,8 @@ pub struct MysqlSession {
     text: String,
     /// Whether a text may have several statements.
     takes_several: bool,
+    /// The recorded statements that are prepared, by text.
+    recorded: HashMap<Box<str>, Prepared>,
 }
 
 impl MysqlSession {
@@ -86,6 +90,7 @@ impl MysqlSession {
             reader: Reader::new(begun.status),
             text: String::new(),
             takes_several: false,
+            recorded: HashMap::new(),
         };
         if !target.session.is_empty() {
             session.query(&assignments(&target.session)).await.map_err(|failure| {
@@ -133,27 +138,54 @@ impl MysqlSession {
 
     /// The same, with the number of result columns.
     async fn read_shape(&mut self, index: usize) -> Result<(u32, u16), Failure> {
-        let place = self.wire.packet().await?;
-        let body = self.wire.body(&place);
-        let Some([0, n0, n1, n2, n3, c0, c1, p0, p1, ..]) = body.first_chunk::<12>() else {
-            if body.first() == Some(&0xff) {
-                let name = &self.statements[index].statement.name;
-                return Err(error(body).explained(|message| format!("{message}: in {name}")));
-            }
-            return Err(garbled());
+        let name = |failure: Failure| {
+            let name = &self.statements[index].statement.name;
+            failure.explained(|message| format!("{message}: in {name}"))
         };
-        let number = u32::from_le_bytes([*n0, *n1, *n2, *n3]);
-        let (parameters, columns) = (u16::from_le_bytes([*p0, *p1]), u16::from_le_bytes([*c0, *c1]));
-        for definitions in [parameters, columns] {
-            // An EOF packet follows the definitions, unless it is deprecated.
-            let end = u32::from(definitions > 0 && !self.wire.deprecates_eof);
-            for _ in 0..u32::from(definitions) + end {
-                self.wire.packet().await?;
-            }
-        }
+        let (number, parameters, columns) = read_definitions(&mut self.wire).await.map_err(name)?;
         check_parameters(usize::from(parameters), &self.statements[index].statement)
             .inspect_err(|_| self.close_statement(number))?;
         Ok((number, columns))
+    }
+
+    /// Prepares a recorded statement if necessary, and executes it.
+    async fn execute_prepared(
+        &mut self,
+        text: &str,
+        preparation: &Preparation,
+        marks: &mut Marks,
+    ) -> Result<Rows, Failure> {
+        let parameters = &preparation.parameters;
+        if !preparation.once || !self.recorded.contains_key(text) {
+            if self.recorded.len() >= MOST_KEPT {
+                for (_, kept) in std::mem::take(&mut self.recorded) {
+                    self.close_statement(kept.number);
+                }
+            } else if let Some(kept) = self.recorded.remove(text) {
+                self.close_statement(kept.number);
+            }
+            self.wire.command(Command::COM_STMT_PREPARE as u8, text.as_bytes());
+            self.wire.connection.flush().await?;
+            let (number, wanted, _) = read_definitions(&mut self.wire).await?;
+            check_count(usize::from(wanted), parameters.len()).inspect_err(|_| self.close_statement(number))?;
+            let bound = Vec::new();
+            self.recorded.insert(text.into(), Prepared { number, bound });
+        }
+        let Some(prepared) = self.recorded.get_mut(text) else {
+            return Err(garbled());
+        };
+        let start = self.wire.begin();
+        let out = &mut self.wire.connection.out;
+        put_execution(prepared.number, out);
+        bind(parameters, &mut prepared.bound, out);
+        self.wire.end(start);
+        self.wire.connection.flush().await?;
+        let read = self.reader.read(&mut self.wire, true, Capture::nothing(), marks).await;
+        if read.is_err() {
+            // The server may not have stored the types.
+            prepared.bound.clear();
+        }
+        read
     }
 
     /// Closes a statement. There is no response, so it is sent with the next request.
@@ -280,7 +312,12 @@ impl Session for MysqlSession {
         }
     }
 
-    async fn execute_text(&mut self, text: &str) -> Result<u64, Failure> {
+    async fn execute_recorded(&mut self, text: &str, preparation: Option<&Preparation>) -> Result<u64, Failure> {
+        let marks = &mut Marks::new(None);
+        if let Some(preparation) = preparation {
+            let rows = self.execute_prepared(text, preparation, marks).await?;
+            return Ok(rows.returned + rows.changed);
+        }
         if !self.takes_several {
             // The option 0 switches several statements on.
             self.wire.command(Command::COM_SET_OPTION as u8, &[0, 0]);
@@ -294,7 +331,6 @@ impl Session for MysqlSession {
         }
         self.wire.command(Command::COM_QUERY as u8, text.as_bytes());
         self.wire.connection.flush().await?;
-        let marks = &mut Marks::new(None);
         let rows = self
             .reader
             .read(&mut self.wire, false, Capture::nothing(), marks)
@@ -336,6 +372,30 @@ impl MysqlSession {
     pub(super) fn columns(&self) -> &[Column] {
         &self.reader.columns
     }
+}
+
+/// Reads the response to a prepare. Returns the server's number for the statement, and the numbers of parameters and
+/// result columns.
+async fn read_definitions(wire: &mut Wire) -> Result<(u32, u16, u16), Failure> {
+    let place = wire.packet().await?;
+    let body = wire.body(&place);
+    let Some([0, n0, n1, n2, n3, c0, c1, p0, p1, ..]) = body.first_chunk::<12>() else {
+        return Err(if body.first() == Some(&0xff) {
+            error(body)
+        } else {
+            garbled()
+        });
+    };
+    let number = u32::from_le_bytes([*n0, *n1, *n2, *n3]);
+    let (parameters, columns) = (u16::from_le_bytes([*p0, *p1]), u16::from_le_bytes([*c0, *c1]));
+    for definitions in [parameters, columns] {
+        // An EOF packet follows the definitions, unless it is deprecated.
+        let end = u32::from(definitions > 0 && !wire.deprecates_eof);
+        for _ in 0..u32::from(definitions) + end {
+            wire.packet().await?;
+        }
+    }
+    Ok((number, parameters, columns))
 }
 
 /// Writes the packet that executes a statement, up to its parameters: no cursor, one iteration.
@@ -386,6 +446,7 @@ mod tests {
             reader: Reader::new(2),
             text: String::new(),
             takes_several: false,
+            recorded: HashMap::new(),
         }
     }
 
@@ -422,6 +483,11 @@ mod tests {
                             let _ = session.prepare_all().await;
                         }
                         let _ = run(&mut session).await;
+                        let mut preparation = Preparation { once: true, ..Preparation::default() };
+                        preparation.parameters.push_integer(1);
+                        let mut session = session_with(&[before, &sent].concat(), prepare);
+                        session.wire.deprecates_eof = deprecates_eof;
+                        let _ = session.execute_recorded("select ?", Some(&preparation)).await;
                     }
                 }
                 Ok(())

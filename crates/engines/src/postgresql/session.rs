@@ -7,6 +7,7 @@ use super::values::{format, read, write};
 use super::wire::{Wire, error, garbled, number, unsayable};
 use crate::server::ServerTarget;
 use crate::server::net::{LONGEST_ANSWER, answer_too_long};
+use dbdyno_engine::recorded::{MOST_KEPT, Preparation};
 use dbdyno_engine::time_limits::{WORK, answer_limit, answered};
 use dbdyno_engine::{Capture, Control, Failure, Marks, Rows, Session, awaited, check_count};
 use dbdyno_program::value::{Value, Values};
@@ -14,6 +15,7 @@ use dbdyno_protocol::plan::document::PrepareMode;
 use postgres_protocol::Oid;
 use postgres_protocol::message::frontend;
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
@@ -58,6 +60,10 @@ pub struct PostgresqlSession {
     /// Whether a transaction is open.
     open: bool,
     text: String,
+    /// The names of recorded statements that are prepared, by text and types.
+    recorded: HashMap<Box<str>, String>,
+    /// The number of names that were used.
+    names: u64,
 }
 
 impl PostgresqlSession {
@@ -75,6 +81,8 @@ impl PostgresqlSession {
             response_types: Vec::new(),
             open: false,
             text: String::new(),
+            recorded: HashMap::new(),
+            names: 0,
         })
     }
 
@@ -246,6 +254,43 @@ impl PostgresqlSession {
         end(out)
     }
 
+    /// Writes the messages that run a recorded statement. Returns the key and the name of a statement that is new and
+    /// kept.
+    fn ask_recorded(&mut self, text: &str, preparation: &Preparation) -> Result<Option<(Box<str>, String)>, Failure> {
+        let Preparation {
+            once,
+            types,
+            parameters,
+        } = preparation;
+        let oid = |at: usize| types.get(at).copied().unwrap_or(0);
+        let out = &mut self.wire.connection.out;
+        let key = if types.is_empty() {
+            Cow::Borrowed(text)
+        } else {
+            Cow::Owned(format!("{text}\0{types:?}"))
+        };
+        if let Some(name) = self.recorded.get(key.as_ref()).filter(|_| *once) {
+            bind(name, parameters, oid, out)?;
+            end(out)?;
+            return Ok(None);
+        }
+        let (mut name, mut new) = (String::new(), None);
+        if *once {
+            if self.recorded.len() >= MOST_KEPT {
+                for (_, name) in self.recorded.drain() {
+                    frontend::close(b'S', &name, out).map_err(unsayable)?;
+                }
+            }
+            self.names += 1;
+            name = format!("r{}", self.names);
+            new = Some((key.into(), name.clone()));
+        }
+        frontend::parse(&name, text, types.iter().copied(), out).map_err(unsayable)?;
+        bind(&name, parameters, oid, out)?;
+        end(out)?;
+        Ok(new)
+    }
+
     /// Captures the columns of a row.
     fn take_row(&self, body: &[u8], capture: &mut Capture<'_>) -> Result<(), Failure> {
         let types = match self.columns {
@@ -360,8 +405,12 @@ impl Session for PostgresqlSession {
         }
     }
 
-    async fn execute_text(&mut self, text: &str) -> Result<u64, Failure> {
-        frontend::query(text, &mut self.wire.connection.out).map_err(unsayable)?;
+    async fn execute_recorded(&mut self, text: &str, preparation: Option<&Preparation>) -> Result<u64, Failure> {
+        let mut new = None;
+        match preparation {
+            None => frontend::query(text, &mut self.wire.connection.out).map_err(unsayable)?,
+            Some(preparation) => new = self.ask_recorded(text, preparation)?,
+        }
         self.wire.connection.flush().await?;
         let (mut rows, mut failure) = (0, None);
         loop {
@@ -371,10 +420,24 @@ impl Session for PostgresqlSession {
             };
             let body = self.wire.body(&message);
             match message.tag {
-                b'C' => rows += tag_count(body),
+                b'1' => {
+                    if let Some((key, name)) = new.take() {
+                        self.recorded.insert(key, name);
+                    }
+                }
+                b'C' => {
+                    rows += tag_count(body);
+                    if body.starts_with(b"DEALLOCATE ALL") || body.starts_with(b"DISCARD ALL") {
+                        self.recorded.clear();
+                    }
+                }
                 b'G' => {
-                    frontend::copy_fail("the data is not recorded", &mut self.wire.connection.out)
-                        .map_err(unsayable)?;
+                    let out = &mut self.wire.connection.out;
+                    frontend::copy_fail("the data is not recorded", out).map_err(unsayable)?;
+                    if preparation.is_some() {
+                        // The server has ignored the first one.
+                        frontend::sync(out);
+                    }
                     self.wire.connection.flush().await?;
                 }
                 b'E' => failure = failure.or_else(|| Some(error(body))),
@@ -589,6 +652,8 @@ mod tests {
             response_types: Vec::new(),
             open: false,
             text: String::new(),
+            recorded: HashMap::new(),
+            names: 0,
         }
     }
 
@@ -622,6 +687,11 @@ mod tests {
             block_on(async {
                 let _ = Wire::new(Connection::that_sent(&sent)).begin(&target).await;
                 let _ = session_with(&sent, PrepareMode::Never).query("select 1").await;
+                for once in [true, false] {
+                    let preparation = Preparation { once, ..Preparation::default() };
+                    let mut session = session_with(&sent, PrepareMode::Never);
+                    let _ = session.execute_recorded("select 1", Some(&preparation)).await;
+                }
                 for prepare in [PrepareMode::Once, PrepareMode::PerTransaction, PrepareMode::Never] {
                     let mut session = session_with(&sent, prepare);
                     if prepare == PrepareMode::Once {

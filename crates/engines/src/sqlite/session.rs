@@ -10,12 +10,14 @@ use super::external_access::{Denied, authorize};
 use super::{SqliteEngine, counters, kind, vfs};
 use crate::external_access::DENIED;
 use crate::sql_text::{Dialect, Template, check_parameters};
+use dbdyno_engine::recorded::{MOST_KEPT, Preparation};
 use dbdyno_engine::{Capture, Control, Failure, Marks, Rows, Session, SessionCounters, check_count};
 use dbdyno_probes::Clock;
 use dbdyno_program::value::{Value, Values};
 use dbdyno_protocol::plan::document::{FailureKind, PrepareMode, Statement};
 use dbdyno_protocol::plan::transaction::BeginMode;
 use libsqlite3_sys as ffi;
+use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::Arc;
@@ -32,6 +34,8 @@ pub struct SqliteSession {
     templates: Vec<Template>,
     prepare: PrepareMode,
     text: String,
+    /// The recorded statements that are prepared, by text.
+    recorded: HashMap<Box<str>, Prepared>,
     wait: Box<BusyWait>,
     /// Why the authorizer denied a statement, until it is reported.
     denied: Box<Denied>,
@@ -119,6 +123,7 @@ impl SqliteSession {
             templates,
             prepare: engine.prepare,
             text: String::new(),
+            recorded: HashMap::new(),
             wait,
             denied: Box::default(),
         };
@@ -521,6 +526,44 @@ impl SqliteSession {
         result
     }
 
+    /// Runs a statement that is not part of the plan. Returns the rows that it returned or changed.
+    fn run_unplanned(&self, prepared: &Prepared) -> Result<u64, Failure> {
+        // SAFETY: the connection is open.
+        let before = unsafe { (self.api.total_changes)(self.db) };
+        let result = self.run(prepared, Capture::nothing(), &mut Marks::new(None))?;
+        // The library keeps the number of changed rows until the next change.
+        // SAFETY: as above.
+        let has_changed = unsafe { (self.api.total_changes)(self.db) } != before;
+        Ok(match prepared.columns {
+            0 if has_changed => result.changed,
+            _ => result.returned,
+        })
+    }
+
+    /// Runs a recorded statement, which is prepared first if necessary.
+    fn run_prepared(&mut self, text: &str, preparation: &Preparation) -> Result<u64, Failure> {
+        let known = self.recorded.get(text).filter(|_| preparation.once);
+        let prepared = if let Some(known) = known {
+            *known
+        } else {
+            if self.recorded.len() >= MOST_KEPT {
+                for (_, kept) in std::mem::take(&mut self.recorded) {
+                    self.finalize(kept.statement);
+                }
+            } else if let Some(kept) = self.recorded.remove(text) {
+                self.finalize(kept.statement);
+            }
+            let (new, _) = self.parse(text)?;
+            if new.statement.is_null() {
+                return Ok(0);
+            }
+            self.recorded.insert(text.into(), new);
+            new
+        };
+        self.bind(&prepared, &preparation.parameters)?;
+        self.run_unplanned(&prepared)
+    }
+
     /// Runs statements that are not part of the plan. Returns the rows that they returned or changed.
     fn run_text(&self, text: &str) -> Result<u64, Failure> {
         let (mut rest, mut rows) = (text, 0);
@@ -529,18 +572,9 @@ impl SqliteSession {
             if prepared.statement.is_null() {
                 break;
             }
-            // SAFETY: the connection is open.
-            let before = unsafe { (self.api.total_changes)(self.db) };
-            let result = self.run(&prepared, Capture::nothing(), &mut Marks::new(None));
+            let result = self.run_unplanned(&prepared);
             self.finalize(prepared.statement);
-            let result = result?;
-            // The library keeps the number of changed rows until the next change.
-            // SAFETY: as above.
-            let has_changed = unsafe { (self.api.total_changes)(self.db) } != before;
-            rows += match prepared.columns {
-                0 if has_changed => result.changed,
-                _ => result.returned,
-            };
+            rows += result?;
             rest = &rest[read..];
         }
         Ok(rows)
@@ -592,8 +626,11 @@ impl Session for SqliteSession {
         Poll::Ready(self.run_control(control))
     }
 
-    async fn execute_text(&mut self, text: &str) -> Result<u64, Failure> {
-        self.run_text(text)
+    async fn execute_recorded(&mut self, text: &str, preparation: Option<&Preparation>) -> Result<u64, Failure> {
+        match preparation {
+            Some(preparation) => self.run_prepared(text, preparation),
+            None => self.run_text(text),
+        }
     }
 
     fn counters(&mut self) -> SessionCounters {
@@ -624,7 +661,9 @@ impl Session for SqliteSession {
 
 impl Drop for SqliteSession {
     fn drop(&mut self) {
-        for prepared in std::mem::take(&mut self.prepared).into_iter().chain(self.control) {
+        let recorded = std::mem::take(&mut self.recorded).into_values();
+        let planned = std::mem::take(&mut self.prepared).into_iter().chain(self.control);
+        for prepared in planned.chain(recorded) {
             self.finalize(prepared.statement);
         }
         // SAFETY: all statements have been finalized, so closing cannot fail. A null connection is allowed.

@@ -50,6 +50,7 @@ struct Prepared {
     text: Text,
     parameters: usize,
     types: Vec<values::Type>,
+    was_executed: bool,
     /// Parameters whose values were sent before.
     sent_before: Vec<u16>,
 }
@@ -59,6 +60,8 @@ struct Prepared {
 struct Statement {
     text: Text,
     parameters: Option<Vec<Parameter>>,
+    /// As [`Execution::once`].
+    once: Option<bool>,
     at: u64,
     rows: u64,
 }
@@ -224,7 +227,7 @@ impl Receiver for Client<'_> {
             }
             // COM_STMT_PREPARE
             0x16 => Request::Prepare {
-                text: state.reporter.share(if is_whole { body } else { &[] }),
+                text: state.reporter.share(if is_whole { body } else { &[] }, &[]),
                 at: state.now,
             },
             // COM_STMT_EXECUTE, and MariaDB's COM_STMT_BULK_EXECUTE
@@ -324,6 +327,7 @@ impl State {
                 _ => Text::TooLong,
             },
             parameters: None,
+            once: None,
             at: self.now,
             rows: 0,
         }
@@ -335,6 +339,7 @@ impl State {
         let mut made = Statement {
             text: Text::TooLong,
             parameters: None,
+            once: Some(false),
             at: self.now,
             rows: 0,
         };
@@ -346,6 +351,7 @@ impl State {
         let number = if is_last { self.last.unwrap_or(number) } else { number };
         if let Some(prepared) = self.statements.get_mut(&number) {
             made.text = prepared.text.clone();
+            made.once = Some(std::mem::replace(&mut prepared.was_executed, true));
             if !is_bulk && prepared.parameters > 0 {
                 made.parameters = values::parameters(
                     body,
@@ -474,6 +480,7 @@ impl State {
             Some(Request::Prepare { text, at }) if error.is_some() => &mut Statement {
                 text: Text::Shared(Arc::clone(text)),
                 parameters: None,
+                once: Some(false),
                 at: *at,
                 rows: 0,
             },
@@ -489,6 +496,7 @@ impl State {
             bytes: Some(self.bytes),
             parameters: statement.parameters.take(),
             open,
+            once: statement.once,
         };
         self.reporter.add(execution);
         self.next_request();
@@ -514,6 +522,7 @@ impl State {
             text: Text::Shared(Arc::clone(text)),
             parameters: parameters.into(),
             types: Vec::new(),
+            was_executed: false,
             sent_before: Vec::new(),
         };
         self.statements.insert(number, prepared);

@@ -31,6 +31,8 @@ impl Framing for Messages {
 struct Prepared {
     text: Text,
     types: Vec<u32>,
+    /// Whether it has a name, and so is kept for further executions.
+    is_kept: bool,
 }
 
 /// A statement with its parameters. Its rows may be fetched by several executions.
@@ -38,12 +40,17 @@ struct Prepared {
 struct Portal {
     text: Text,
     parameters: Option<Vec<Parameter>>,
+    /// Whether its statement is kept.
+    is_kept: bool,
     /// What earlier executions of the portal did.
     fetched: Option<Fetched>,
 }
 
 /// In a pipeline, its name may have become another portal's before it is executed.
 type SharedPortal = Rc<RefCell<Portal>>;
+
+/// A statement, its parameters, and [`Execution::once`].
+type Sent = (Text, Option<Vec<Parameter>>, Option<bool>);
 
 #[derive(Debug, Clone, Copy)]
 struct Fetched {
@@ -271,13 +278,20 @@ impl State {
     fn parse(&mut self, body: &[u8], length: usize) -> Result<Request, Garbled> {
         let (name, rest) = string(body)?;
         let (text, types) = match string(rest) {
-            Ok((text, rest)) => (Text::Shared(self.reporter.share(text)), values::types(rest)),
+            Ok((text, rest)) => {
+                let types = values::types(rest);
+                (
+                    Text::Shared(self.reporter.share(text, &values::portable(&types))),
+                    types,
+                )
+            }
             Err(error) if length <= LONGEST => return Err(error),
             Err(_) => (Text::TooLong, Vec::new()),
         };
         let prepared = Prepared {
             text: text.clone(),
             types,
+            is_kept: !name.is_empty(),
         };
         Ok(Request::Parse {
             name: name.into(),
@@ -295,6 +309,7 @@ impl State {
         let made = Rc::new(RefCell::new(Portal {
             text,
             parameters: prepared.and_then(|prepared| values::parameters(rest, &prepared.types)),
+            is_kept: prepared.is_some_and(|prepared| prepared.is_kept),
             fetched: None,
         }));
         if let Some(before) = self.portals.insert(portal.into(), Rc::clone(&made)) {
@@ -403,7 +418,7 @@ impl State {
                         None => drop(self.statements.remove(&name)),
                     }
                     if is_first {
-                        self.finish(text, None, (at, 0, 0), Some(code.clone()));
+                        self.finish((text, None, Some(false)), (at, 0, 0), Some(code.clone()));
                     }
                 }
                 Request::Bind { name, portal, at } => {
@@ -427,7 +442,7 @@ impl State {
         while let Some(request) = self.requests.pop_front() {
             match request {
                 Request::Query { text, at, rows, error } => {
-                    self.finish(text, None, (at, rows, 0), error);
+                    self.finish((text, None, None), (at, rows, 0), error);
                     break;
                 }
                 Request::Sync | Request::Function => break,
@@ -457,13 +472,13 @@ impl State {
         let mut portal = portal.borrow_mut();
         let fetched = portal.fetched.take();
         // A portal is rarely executed again.
-        let (text, parameters) = (portal.text.clone(), portal.parameters.take());
+        let sent = (portal.text.clone(), portal.parameters.take(), Some(portal.is_kept));
         let began = fetched.map_or(at, |fetched| fetched.start);
         let before = fetched.map_or((0, 0), |fetched| (fetched.rows, fetched.bytes));
         if fetched.is_some() {
             self.ended = 0;
         }
-        self.finish(text, parameters, (began, rows + before.0, before.1), error);
+        self.finish(sent, (began, rows + before.0, before.1), error);
     }
 
     /// Reports a portal that was closed before its last row was fetched.
@@ -480,17 +495,12 @@ impl State {
             bytes: Some(fetched.bytes),
             parameters: portal.parameters.take(),
             open: None,
+            once: Some(portal.is_kept),
         });
     }
 
     /// Reports an execution that was requested `at` a time, with its rows, and its bytes before this answer.
-    fn finish(
-        &mut self,
-        text: Text,
-        parameters: Option<Vec<Parameter>>,
-        (at, rows, bytes): (u64, u64, u64),
-        error: Option<Box<str>>,
-    ) {
+    fn finish(&mut self, (text, parameters, once): Sent, (at, rows, bytes): (u64, u64, u64), error: Option<Box<str>>) {
         let execution = Execution {
             session: self.reporter.session,
             text,
@@ -501,6 +511,7 @@ impl State {
             bytes: Some(bytes + self.bytes),
             parameters,
             open: None,
+            once,
         };
         if self.done.len() < MOST_DONE {
             self.done.push(execution);

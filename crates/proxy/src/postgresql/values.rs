@@ -6,6 +6,9 @@ use dbdyno_reports::Parameter;
 const EPOCH_DAYS: i64 = 10_957;
 const DAY_US: i64 = 86_400_000_000;
 
+/// The first number of a type that is not built in.
+const FIRST_OWN: u32 = 16_384;
+
 /// The type numbers in a Parse or a ParameterDescription message: a count, and the numbers.
 pub fn types(body: &[u8]) -> Vec<u32> {
     let Some((count, rest)) = body.split_first_chunk::<2>() else {
@@ -18,6 +21,12 @@ pub fn types(body: &[u8]) -> Vec<u32> {
         .take(count)
         .map(|number| u32::from_be_bytes(*number))
         .collect()
+}
+
+/// Types that are equal in all databases; others have numbers of their own in each, and become 0.
+pub fn portable(types: &[u32]) -> Vec<u32> {
+    let known = types.iter().map(|of| if *of < FIRST_OWN { *of } else { 0 });
+    known.collect()
 }
 
 /// The parameters in a Bind message, after the names. `None` if the message is incomplete.
@@ -60,42 +69,8 @@ fn text(value: &[u8], of: u32) -> Parameter {
         20 | 21 | 23 | 26 => text
             .parse()
             .map_or_else(|_| Parameter::Text(text.as_ref().into()), Parameter::Integer),
-        _ => named(&text, of),
+        _ => Parameter::Text(text.as_ref().into()),
     }
-}
-
-/// A value in the form of a string, with the name of its type unless that is a string.
-fn named(text: &str, of: u32) -> Parameter {
-    let name = match of {
-        17 => "bytea",
-        114 => "json",
-        199 => "json[]",
-        869 => "inet",
-        1000 => "boolean[]",
-        1005 => "smallint[]",
-        1007 => "integer[]",
-        1009 => "text[]",
-        1015 => "varchar[]",
-        1016 => "bigint[]",
-        1021 => "real[]",
-        1022 => "double precision[]",
-        1082 => "date",
-        1083 => "time",
-        1114 => "timestamp",
-        1115 => "timestamp[]",
-        1182 => "date[]",
-        1184 => "timestamptz",
-        1185 => "timestamptz[]",
-        1186 => "interval",
-        1231 => "numeric[]",
-        1700 => "numeric",
-        2950 => "uuid",
-        2951 => "uuid[]",
-        3802 => "jsonb",
-        3807 => "jsonb[]",
-        _ => return Parameter::Text(text.into()),
-    };
-    Parameter::Typed(text.into(), name)
 }
 
 fn binary(value: &[u8], of: u32) -> Parameter {
@@ -126,24 +101,26 @@ fn binary(value: &[u8], of: u32) -> Parameter {
             .ok()
             .map(|value| Parameter::Real(f64::from_be_bytes(value))),
         (17, _) => Some(Parameter::Bytes(value.into())),
-        (18 | 19 | 25 | 114 | 142 | 1042 | 1043, _) => std::str::from_utf8(value).ok().map(|text| named(text, of)),
+        (18 | 19 | 25 | 114 | 142 | 1042 | 1043, _) => {
+            std::str::from_utf8(value).ok().map(|text| Parameter::Text(text.into()))
+        }
         // jsonb has a version before its text.
-        (3802, [1, text @ ..]) => std::str::from_utf8(text).ok().map(|text| named(text, of)),
+        (3802, [1, text @ ..]) => std::str::from_utf8(text).ok().map(|text| Parameter::Text(text.into())),
         (1082, _) => value
             .try_into()
             .ok()
-            .map(|value| named(&date(i32::from_be_bytes(value).into()), of)),
+            .map(|value| Parameter::Text(date(i32::from_be_bytes(value).into()).into())),
         (1114 | 1184, _) => value.try_into().ok().map(|value| {
             let zone = if of == 1184 { "+00" } else { "" };
-            named(&format!("{}{zone}", timestamp(i64::from_be_bytes(value))), of)
+            Parameter::Text(format!("{}{zone}", timestamp(i64::from_be_bytes(value))).into())
         }),
-        (1700, _) => numeric(value).map(|text| named(&text, of)),
+        (1700, _) => numeric(value).map(|text| Parameter::Text(text.into())),
         (2950, _) => value
             .try_into()
             .ok()
-            .map(|value| named(&uuid(u128::from_be_bytes(value)), of)),
+            .map(|value| Parameter::Text(uuid(u128::from_be_bytes(value)).into())),
         (199 | 1000 | 1005 | 1007 | 1009 | 1015 | 1016 | 1021 | 1022 | 1115 | 1182 | 1185 | 1231 | 2951 | 3807, _) => {
-            array(value).map(|text| named(&text, of))
+            array(value).map(|text| Parameter::Text(text.into()))
         }
         _ => None,
     };
@@ -173,7 +150,7 @@ fn array(value: &[u8]) -> Option<String> {
         let (element, after) = rest.split_at_checked(length)?;
         rest = after;
         elements.push(match binary(element, of) {
-            Parameter::Text(text) | Parameter::Typed(text, _) => {
+            Parameter::Text(text) => {
                 format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
             }
             Parameter::Integer(value) => value.to_string(),
@@ -260,7 +237,7 @@ mod tests {
     #[test]
     fn binary_values_are_read_by_their_type() {
         let shown = |of, value: &[u8]| match binary(value, of) {
-            Parameter::Typed(text, _) => text.into_string(),
+            Parameter::Text(text) => text.into_string(),
             other => format!("{other:?}"),
         };
         assert_eq!(shown(23, &(-7_i32).to_be_bytes()), "Integer(-7)");
@@ -283,20 +260,11 @@ mod tests {
     fn arrays_are_read_as_text() {
         let words = |words: &[i32]| words.iter().flat_map(|word| word.to_be_bytes()).collect::<Vec<u8>>();
         let numbers = words(&[1, 1, 23, 3, 1, 4, 7, -1, 4, -8]);
-        assert_eq!(
-            binary(&numbers, 1007),
-            Parameter::Typed("{7,NULL,-8}".into(), "integer[]")
-        );
+        assert_eq!(binary(&numbers, 1007), Parameter::Text("{7,NULL,-8}".into()));
         let mut strings = words(&[1, 0, 25, 1, 1, 4]);
         strings.extend_from_slice(br#"a"\,"#);
-        assert_eq!(
-            binary(&strings, 1009),
-            Parameter::Typed(r#"{"a\"\\,"}"#.into(), "text[]")
-        );
-        assert_eq!(
-            binary(&words(&[0, 0, 25]), 1009),
-            Parameter::Typed("{}".into(), "text[]")
-        );
+        assert_eq!(binary(&strings, 1009), Parameter::Text(r#"{"a\"\\,"}"#.into()));
+        assert_eq!(binary(&words(&[0, 0, 25]), 1009), Parameter::Text("{}".into()));
         // Two dimensions, and an element that is missing.
         assert!(matches!(binary(&words(&[2, 0, 23]), 1007), Parameter::Binary(_)));
         assert!(matches!(

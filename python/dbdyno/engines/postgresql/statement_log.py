@@ -26,7 +26,8 @@ _PREFIX_LINES = 200
 _MAX_FIELD_LENGTH = 1 << 27
 
 _DURATION = re.compile(r"duration: (\d+(?:\.\d+)?) ms(?:  (.*))?", re.DOTALL)
-_STATEMENT = re.compile(r"(statement|parse|bind|execute|execute fetch from)(?: [^:]*)?: (.*)", re.DOTALL)
+_STATEMENT = re.compile(r"(statement|parse|bind|execute|execute fetch from)(?: ([^:]*))?: (.*)", re.DOTALL)
+_UNNAMED = "<unnamed>"
 _PARAMETER = re.compile(r"\$(\d+) = (?:'((?:[^']|'')*)'|(NULL))(?:, |$)")
 _PARAMETERS = re.compile(r"parameters: ", re.IGNORECASE)
 _LINE = re.compile(
@@ -226,7 +227,8 @@ def _entries(records: Iterator[_Record]) -> Iterator[Logged]:
         if match[1] in ("parse", "bind"):
             before_ns[session] = before_ns.get(session, 0) + (duration or 0)
             continue
-        entry = Logged(session, match[2], record.at_us, parameters=_parameters(record.detail))
+        once = None if match[1] == "statement" else not match[2].startswith(_UNNAMED)
+        entry = Logged(session, match[3], record.at_us, parameters=_parameters(record.detail), once=once)
         if duration is not None:
             waiting.pop(session, None)
             yield _timed(entry, record.at_us, duration + before_ns.pop(session, 0))
