@@ -4,6 +4,7 @@ import json
 import re
 import signal
 import sqlite3
+import sys
 import time
 from collections.abc import Callable
 from operator import itemgetter
@@ -11,11 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 
 import dbdyno.trace
 from conftest import Cli
 from dbdyno.trace.header import Header
 from dbdyno.trace.parquet import Execution, TraceWriter
+from dbdyno.trace.reading import open_trace
 from dbdyno.trace.sent import Sent
 from waiting import wait_until
 
@@ -88,6 +93,79 @@ def test_a_missing_table_is_an_error_of_each_statement(cli: Cli) -> None:
     shown = cli("replay", "app.journal", "--system", "sqlite:empty.db", "--json", "out.json")
     assert "Is its data as it was when the recording began?" in shown
     assert "New error SQLITE_ERROR, 90 times: no such table: t" in shown
+
+
+PARAMETERS = st.none() | st.integers(-(1 << 63), (1 << 63) - 1) | st.floats() | st.text() | st.binary()
+EQUAL = "select id from v where id = ? and a is ?2 and typeof(a) = typeof(?2)"
+
+
+def with_values(directory: Path, values: list[Any]) -> None:
+    """Databases that contain values, to record and to replay."""
+    for name in ("start.db", "app.db"):
+        (directory / name).unlink(missing_ok=True)
+        with sqlite3.connect(directory / name) as connection:
+            connection.execute("create table v (id integer primary key, a)")
+            connection.executemany("insert into v values (?, ?)", enumerate(values))
+        connection.close()
+
+
+@given(st.lists(PARAMETERS, min_size=1))
+@example([None, 0, -1, (1 << 63) - 1, -(1 << 63), 0.1, -0.0, 1e308, 5e-324, float("inf"), float("-inf")])
+@example(["", "it's", "\0", "a\0b", "\\", '"', "ä\U0001f600", "null", "7", b"", b"\0", b"\xff'"])
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_parameter_is_bound_as_it_was(cli: Cli, values: list[Any]) -> None:
+    with_values(cli.directory, values)
+    # A process has one recorder per journal.
+    name = f"app{time.monotonic_ns()}.journal"
+    connection = sqlite3.connect(cli.directory / "app.db")
+    recorded = dbdyno.trace.sqlite(connection, cli.directory / name, values="keep")
+    for number, value in enumerate(values):
+        assert len(recorded.execute(EQUAL, (number, value)).fetchall()) == 1
+    connection.close()
+    dbdyno.trace.flush()
+    shown = cli("replay", name, "--system", "sqlite:start.db", "--speed", "max")
+    assert f"{len(values)} statements" in shown and "Rows and errors are equal" in shown
+
+
+VALUES = [None, (1 << 63) - 1, 0.1, float("inf"), "it's a\0b", b"\0\xff"]
+
+
+def test_a_program_and_sqlalchemy_prepare_statements(cli: Cli) -> None:
+    with_values(cli.directory, VALUES)
+    text = EQUAL.replace("?2", ":a").replace("?", ":id")
+    program = cli.directory / "program.py"
+    program.write_text(
+        "import sqlite3\n"
+        "connection = sqlite3.connect('app.db')\n"
+        f"for number, value in enumerate({VALUES!r}):\n".replace("inf", "float('inf')") +
+        f"    assert len(connection.execute({EQUAL!r}, (number, value)).fetchall()) == 1\n"
+        f"    assert len(connection.execute({text!r}, {{'a': value, 'id': number}}).fetchall()) == 1\n"
+    )  # fmt: skip
+    cli("capture", "--values", "keep", "-o", "program.trace", "--", sys.executable, "program.py")
+    engine = sqlalchemy.create_engine(f"sqlite:///{cli.directory / 'app.db'}")
+    dbdyno.trace.sqlalchemy(engine, cli.directory / "alchemy.journal", values="keep")
+    with engine.connect() as connection:
+        for number, value in enumerate(VALUES):
+            assert len(connection.execute(sqlalchemy.text(text), {"id": number, "a": value}).fetchall()) == 1
+    engine.dispose()
+    dbdyno.trace.flush()
+    for name, once in (("program.trace", [False] * 2 + [True] * 10), ("alchemy.journal", [True] * 6)):
+        trace = open_trace(cli.directory / name)
+        prepared = [json.loads(one) for batch in trace.batches for one in batch.prepared if one is not None]
+        assert [one["once"] for one in prepared if one["parameters"]] == once
+        assert "Rows and errors are equal" in cli("replay", name, "--system", "sqlite:start.db", "--speed", "max")
+
+
+def test_many_statements_are_prepared(cli: Cli) -> None:
+    def work(connection: Any) -> None:
+        # More than a session keeps.
+        for _ in range(2):
+            for number in range(1500):
+                assert connection.execute(f"select id + {number} from t where id = ?", (5,)).fetchall()
+
+    record(cli.directory, work)
+    shown = cli("replay", "app.journal", "--system", "sqlite:start.db", "--speed", "max")
+    assert "Rows and errors are equal" in shown
 
 
 def test_two_systems_replay_in_turns(cli: Cli) -> None:

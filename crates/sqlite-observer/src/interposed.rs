@@ -319,18 +319,25 @@ fn string(text: *const c_char, length: i64, form: c_uchar) -> Parameter {
         return Parameter::Unknown;
     }
     if form == UTF8 {
-        // SAFETY: the string has this length, or ends with a zero byte.
-        return match unsafe { bytes(text.cast(), length.clamp(-1, LONGEST_VALUE as i64) as c_int) } {
-            Some(found) if found.len() <= LONGEST_VALUE => Parameter::Text(String::from_utf8_lossy(found).into()),
-            _ => Parameter::Unknown,
+        // SAFETY: the string has this length, and may contain zero bytes, or ends with a zero byte.
+        let found = unsafe {
+            match usize::try_from(length) {
+                Ok(length) => std::slice::from_raw_parts(text.cast(), length),
+                Err(_) => CStr::from_ptr(text).to_bytes(),
+            }
+        };
+        return if found.len() <= LONGEST_VALUE {
+            Parameter::Text(String::from_utf8_lossy(found).into())
+        } else {
+            Parameter::Unknown
         };
     }
     let most = usize::try_from(length).map_or(LONGEST_VALUE, |length| length / 2);
     let units = text.cast::<u16>();
     let read = (0..most)
-        // SAFETY: all units before the first zero unit, or before this length, belong to the string.
+        // SAFETY: all units before this length, or before the first zero unit, belong to the string.
         .map(|at| unsafe { units.add(at).read_unaligned() })
-        .take_while(|unit| *unit != 0);
+        .take_while(|unit| length >= 0 || *unit != 0);
     let found: String = char::decode_utf16(read)
         .map(|each| each.unwrap_or(char::REPLACEMENT_CHARACTER))
         .collect();
