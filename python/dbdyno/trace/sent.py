@@ -39,14 +39,14 @@ _PREPARED = 20_000
 
 _NUMBER = re.compile(r"[1-9]\d{0,4}", re.ASCII)
 
-# The least and greatest integers of servers: of `bigint`, and of MySQL's `bigint unsigned`.
+# The least `bigint`, and the greatest `bigint unsigned`.
 _LEAST, _GREATEST = -(1 << 63), (1 << 64) - 1
 
 
 class Sent(NamedTuple):
     """A statement as it can be executed again, and how it is prepared.
 
-    ``text``: ``None`` if it can't be executed again, or may have a password. ``prepared``: JSON, as in a trace;
+    ``text``: ``None`` if it can't be executed again, or may have a password. ``prepared``: the JSON of a trace;
     ``None`` if it is sent as text.
     """
 
@@ -104,7 +104,7 @@ class SentStatements:
             return Sent()
 
     def as_text(self, sent: Sent) -> str | None:
-        """Return a statement with its parameters as literals; ``None`` if it is missing, or one has no literal."""
+        """Return a statement with literals instead of parameters; ``None`` if it is missing or a literal is."""
         if sent.text is None or sent.prepared is None:
             return sent.text
         parts = self._split(sent.text)
