@@ -39,6 +39,8 @@ _PREPARED = 20_000
 
 _NUMBER = re.compile(r"[1-9]\d{0,4}", re.ASCII)
 
+_as_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
 # The least `bigint`, and the greatest `bigint unsigned`.
 _LEAST, _GREATEST = -(1 << 63), (1 << 64) - 1
 
@@ -229,7 +231,7 @@ def _prepared(recorded: Recorded, values: Sequence[Any]) -> str:
     if any(recorded.types):
         made["types"] = recorded.types
     made["parameters"] = [_written(each) for each in values]
-    written = json.dumps(made, ensure_ascii=False, separators=(",", ":"))
+    written = _as_json(made)
     # Raises UnicodeEncodeError, a ValueError, for half of a surrogate pair.
     written.encode()
     return written

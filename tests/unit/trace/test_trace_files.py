@@ -20,6 +20,7 @@ from dbdyno.trace.journal_writer import JournalWriter
 from dbdyno.trace.parquet import Execution, TraceWriter
 from dbdyno.trace.reading import open_trace
 from dbdyno.trace.reports import ReportRecorder, open_recording
+from dbdyno.trace.sent import Sent
 from dbdyno.trace.summary import summarize
 
 Row = tuple[int, str, int, int]
@@ -182,3 +183,16 @@ def test_a_recording_on_a_full_disk_says_why_statements_are_missing(tmp_path: Pa
     with pytest.raises(InputError, match=hint), files_of_at_most(400):
         record(output, ["select 1"])
     assert [each.name for each in tmp_path.iterdir()] == ["day.trace.journal"]
+
+
+def test_traces_from_before_statements_were_prepared_are_read(tmp_path: Path) -> None:
+    new, old, lines = tmp_path / "new.trace", tmp_path / "old.trace", tmp_path / "old.journal"
+    with TraceWriter(new, Header("sqlite", "test", values="kept")) as writer:
+        writer.add(1, "select ?", Execution(1, 2, 1, sent=Sent("select 7")))
+    table = parquet.read_table(new).drop_columns(["prepared"])
+    parquet.write_table(table.replace_schema_metadata(parquet.read_metadata(new).metadata), old)
+    row = [1, 0, 1, 2, 1, None, None, ["7"], None, "select 7"]
+    lines.write_bytes(packed(Header("sqlite", "test", "kept"), "1", [["text", 0, "select ?"], row]))
+    for each in (old, lines):
+        (batch,) = open_trace(each).batches
+        assert (batch.sent, batch.prepared) == (["select 7"], [None])
