@@ -121,6 +121,13 @@ fn a_prepared_statement_is_known_by_its_number() {
     let taken = here.queue.taken();
     assert_eq!(taken[0].text.shown(), Some("select ?"));
     assert_eq!(taken[0].parameters, Some(vec![Parameter::Integer(9)]));
+    assert_eq!(taken[0].once, Some(false));
+    // Its types were sent before.
+    here.client(&[&[0x17, 7, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 8]]);
+    here.server(&[&[1], b"column", ended, &[0, 0, 8], ended]);
+    let taken = here.queue.taken();
+    assert_eq!(taken[0].parameters, Some(vec![Parameter::Integer(8)]));
+    assert_eq!(taken[0].once, Some(true));
     here.client(&[&[0x19, 7, 0, 0, 0]]);
     here.client(&[&[0x17, 7, 0, 0, 0, 0, 1, 0, 0, 0, 0]]);
     here.server(&[OPEN]);

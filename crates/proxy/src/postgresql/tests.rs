@@ -95,6 +95,30 @@ fn a_statement_of_a_pipeline_begins_when_the_one_before_has_ended() {
 }
 
 #[test]
+fn statements_with_names_are_kept() {
+    let mut here = Connection::new();
+    // A declared type that is built in, and one that isn't.
+    let types: &[u8] = b"\0\x02\0\0\0\x17\0\x01\0\0";
+    let parse = |name: &str| [name.as_bytes(), b"\0select $1, $2\0", types].concat();
+    let bind = |name: &str| [b"\0", name.as_bytes(), b"\0\0\0\0\x02\0\0\0\x017\xff\xff\xff\xff\0\0"].concat();
+    for name in ["s", ""] {
+        let (parse, bind) = (parse(name), bind(name));
+        here.client(1, &[(b'P', &parse), (b'B', &bind), (b'E', b"\0\0\0\0\0"), (b'S', b"")]);
+        here.server(2, &[(b'1', b""), (b'2', b""), (b'C', b"SELECT 1\0"), IDLE]);
+    }
+    here.client(3, &[(b'Q', b"select 1\0")]);
+    here.server(4, &[(b'C', b"SELECT 1\0"), IDLE]);
+    let taken = here.queue.taken();
+    let once: Vec<_> = taken.iter().map(|each| each.once).collect();
+    assert_eq!(once, [Some(true), Some(false), None]);
+    assert_eq!(taken[0].parameters, Some(vec![Parameter::Integer(7), Parameter::Null]));
+    let mut lines = dbdyno_reports::Lines::default();
+    lines.execution(&taken[0]).unwrap();
+    let shown = String::from_utf8(lines.bytes).unwrap();
+    assert!(shown.contains(r#","select $1, $2",[],[23,0]]"#), "{shown}");
+}
+
+#[test]
 fn after_an_error_the_rest_is_skipped_until_the_next_sync() {
     let mut here = Connection::new();
     here.client(
