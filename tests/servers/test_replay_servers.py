@@ -137,6 +137,9 @@ def test_pgbench_is_replayed(make_place: Callable[[str], Place], tmp_path: Path,
         assert (replayed[0], replayed[1]) == (2 * recorded[0], 2 * recorded[1])
 
 
+# More statements than a session of a replay keeps, each twice.
+MANY = [*range(1100), *range(1100)]
+
 # Named statements of the session that were executed this many times since they were parsed.
 NAMED = "select name from pg_prepared_statements where custom_plans + generic_plans = 10"
 
@@ -167,6 +170,9 @@ def prepare_on_postgresql(port: int) -> None:
                 connection.execute("select %s + 1", (number,), prepare=True)
                 connection.execute("select id from t where n = %s", (number,), prepare=False)
             assert connection.execute(NAMED, prepare=False).rowcount == 2
+        connection.prepared_max = None
+        for each in MANY:
+            assert connection.execute(f"select id + {each} from t where id = %s", (7,), prepare=True).rowcount == 1
         for number in range(3):
             connection.execute("insert into other values (%s)", (number,), prepare=True)
             connection.execute("select count(*) from other where a = %s", (number,), prepare=True)
@@ -258,10 +264,10 @@ def prepare_on_mysql(engine: str, port: int) -> None:
         for name, count in (("prepare", 12), ("execute", 51)):
             with connection.cursor() as cursor:
                 # Of the session: the replay's has as many.
-                made = cursor.execute(
-                    f"show session status where variable_name = 'Com_stmt_{name}' and value = {count}"
-                )
-                assert made == 1
+                text = "show session status where variable_name = %s and value = %s"
+                assert cursor.execute(text, (f"Com_stmt_{name}", count)) == 1
+        many = {each: Prepared(connection, f"select id + {each} from t where id = 7") for each in range(1100)}
+        assert all(many[each].execute() == 1 for each in MANY)
 
 
 @pytest.mark.parametrize("engine", ENGINES[1:])
