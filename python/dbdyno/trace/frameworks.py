@@ -12,8 +12,11 @@ from dbdyno.trace.recorder import Recorder, new_session
 
 _KEY = "dbdyno.trace"
 
-# SQLAlchemy's names of drivers that bind parameters, and prepare a statement once. Others send text with literals.
-_PREPARING = frozenset(("aiosqlite", "asyncpg", "psycopg", "psycopg_async", "pysqlcipher", "pysqlite"))
+# Drivers that bind parameters, by SQLAlchemy's names: whether they prepare a statement once. Others send literals.
+_PREPARING = {
+    "aiosqlite": True, "asyncpg": True, "pg8000": False, "psycopg": True, "psycopg_async": True, "pysqlcipher": True,
+    "pysqlite": True,
+}  # fmt: skip
 
 
 def _rows(cursor: Any) -> int | None:
@@ -61,7 +64,8 @@ class SqlalchemyHook:
         for number, each in enumerate(executions):
             start = begun[0] + number * share
             text = _plain(sql, each)
-            self._recorder.record(Recorded(state["session"], text, each, start, share, rows, once=_once(conn)))
+            once = _PREPARING.get(conn.dialect.driver)
+            self._recorder.record(Recorded(state["session"], text, each, start, share, rows, once=once))
 
     def handle_error(self, context: Any) -> None:
         """Record a statement that failed."""
@@ -73,7 +77,7 @@ class SqlalchemyHook:
         values = context.parameters
         text = _plain(context.statement, values)
         duration = perf_counter_ns() - begun
-        once = _once(context.connection)
+        once = _PREPARING.get(context.connection.dialect.driver)
         self._recorder.record(Recorded(state["session"], text, values, start, duration, None, code, once=once))
 
     def begin(self, conn: Any) -> None:
@@ -113,10 +117,6 @@ class SqlalchemyHook:
             duration = perf_counter_ns() - committed[1]
             self._recorder.record(Recorded(state["session"], "commit", None, committed[0], duration))
         return state
-
-
-def _once(conn: Any) -> bool | None:
-    return True if conn.dialect.driver in _PREPARING else None
 
 
 def _is_autocommit(conn: Any) -> bool:

@@ -111,7 +111,7 @@ def test_statements_of_django(path: Path) -> None:
 
     settings.configure(DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}})
     django.setup()
-    dbdyno.trace.django(path)
+    dbdyno.trace.django(path, values="keep")
     from django.db import connection, transaction
 
     with transaction.atomic(), connection.cursor() as cursor:
@@ -119,6 +119,9 @@ def test_statements_of_django(path: Path) -> None:
         cursor.execute("insert into t values (%s)", [1])
     texts = [text for text, _, _ in recorded(path)]
     assert texts[-4:] == ["begin", "create table", "insert into t values (?)", "commit"]
+    batch = next(open_trace(path).batches)
+    expected = [("insert into t values (?1)", '{"once":true,"parameters":[1]}'), ("commit", None)]
+    assert list(zip(batch.sent, batch.prepared, strict=True))[-2:] == expected
 
 
 def test_recording_never_disturbs_the_application(path: Path, connection: Any) -> None:

@@ -227,7 +227,7 @@ def _entries(records: Iterator[_Record]) -> Iterator[Logged]:
         if match[1] in ("parse", "bind"):
             before_ns[session] = before_ns.get(session, 0) + (duration or 0)
             continue
-        once = None if match[1] == "statement" else not match[2].startswith(_UNNAMED)
+        once = None if match[2] is None else not match[2].startswith(_UNNAMED)
         entry = Logged(session, match[3], record.at_us, parameters=_parameters(record.detail), once=once)
         if duration is not None:
             waiting.pop(session, None)
