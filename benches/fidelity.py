@@ -278,8 +278,7 @@ def distil(trace: Path, place: Place, *options: str) -> list[str]:
     shown = dbdyno("distil", trace, "-o", "load.sql", *options, *system, work=place.work)
     found = re.search(r"--clients (\d+)", shown)
     assert found is not None
-    # A replay sends text.
-    return ["--clients", found[1], "--set", "prepare=never"]
+    return ["--clients", found[1], *(["--set", "prepare=never"] if "prepare=never" in shown else [])]
 
 
 def decide(application: Application, place: Place, python: Path) -> Iterator[str]:
