@@ -19,7 +19,7 @@ from dbdyno.engines.url import parse_url
 from dbdyno.experiment.distil.experiment import experiment_document
 from dbdyno.experiment.distil.parameters import Chooser, ColumnFacts, Columns, Describe, Ranked
 from dbdyno.experiment.distil.units import recognize
-from dbdyno.experiment.distil.workload import Form, Workload, WorkloadWriter, run_command
+from dbdyno.experiment.distil.workload import Form, Workload, WorkloadWriter, made_up_words, run_command
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
 from dbdyno.experiment.queries import is_savepoint, queries_experiment, read_queries
@@ -33,6 +33,11 @@ from dbdyno.run.questions import questions
 from dbdyno.trace.reading import open_trace
 from dbdyno.trace.values import key_path, known_key
 
+# Below this share of the time, the reasons are important. So many are shown.
+_COVERED = 0.9
+_SHOWN_LEFT_OUT = 3
+# Made-up values with a smaller share of the time are not important.
+_MADE_UP = 0.05
 # Different values of a column among which recorded ones are found.
 _MOST_RANKS = 10_000
 
@@ -77,10 +82,35 @@ def distil_trace(file: str, output: str, systems: Sequence[str], options: Distil
     number = f"{workload.transactions} {'transaction' if workload.transactions == 1 else 'transactions'}"
     console = Console()
     console.print(f"{output}: {number}, {percent(workload.covered)} of the recorded {workload.of}", soft_wrap=True)
-    if workload.problem:
-        console.print(workload.problem, soft_wrap=True)
-    shown = parse_url(systems[0]).name if systems else "URL"
+    for words in _warnings(workload, has_system=bool(systems)):
+        console.print(words, soft_wrap=True)
+    shown = _copy_of(systems[0]) if systems and workload.writes else parse_url(systems[0]).name if systems else "URL"
     console.print(run_command(output, workload, shown, options.form), soft_wrap=True)
+
+
+def _warnings(workload: Workload, *, has_system: bool) -> Iterator[str]:
+    """Yield why a run may differ from the recording."""
+    if workload.problem:
+        yield workload.problem
+    if workload.errors:
+        yield f"Failed in the recording, and left out: {workload.errors}"
+    if workload.covered < _COVERED:
+        yield from (f"Left out: {each}" for each in workload.left_out[:_SHOWN_LEFT_OUT])
+    if workload.made_up and workload.made_up_share >= _MADE_UP:
+        hint = "Record with `--values keep`, or edit them." if has_system else "Name the database with `--system`."
+        yield f"{made_up_words(workload)} {hint}"
+    if workload.writes:
+        yield "It changes rows, so run it on a copy of the database:"
+
+
+def _copy_of(url: str) -> str:
+    """Return the name of a server's system with the name of a copy for its database."""
+    system = parse_url(url)
+    name = system.name
+    if system.database and name.partition("?")[0].endswith(f"/{system.database}"):
+        path, mark, settings = name.partition("?")
+        return f"{path}_copy{mark}{settings}"
+    return name
 
 
 def _check_overwritten(output: Path) -> None:

@@ -160,7 +160,7 @@ def test_a_workload_has_the_transactions_of_its_trace(tmp_path: Path) -> None:
     assert "set spent = spent + :total where id = :customer;" in made.text
     assert made.text.count("-- think: 2ms") == 3
     assert "-- think: exp(16" in made.text
-    assert "-- Left out: 1 transaction that failed or did not end." in made.text
+    assert "-- Left out: 1 transaction that failed or did not end (1 SQLITE_BUSY)\n" in made.text
     assert "-- Left out: 1 time `create user`" in made.text
     mix_experiment(read_statements(made.text, "x.sql", "sqlite"), {}, "x.sql", "sqlite")
     assert "think: 2ms" not in distilled(path, Chooser(None, None), think=False).text
@@ -324,6 +324,58 @@ def test_the_number_of_a_line_counts_the_repetitions(tmp_path: Path, kept: bool)
     assert "-- `line`: it counts the repetitions of the loop\n-- :line = 1\n" in text
     assert "-- :line_2 = 2\n" in text
     assert "-- :amount = 1..5\n" in text
+
+
+def test_made_up_values_and_failures_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "search.trace"
+    search = "select id from posts where body like ? escape ? and depth = ?"
+    with TraceWriter(path, Header("sqlite", "test")) as writer:
+        for number in range(30):
+            values = [VALUES.of(f"%word{number}%"), VALUES.of("\\"), VALUES.of(3)]
+            writer.add(1, search, Execution(number * 10**6, 30_000, 1, values=values))
+            writer.add(1, "select 1", Execution(number * 10**6 + 10**5, 10_000, 1))
+        writer.add(1, "insert into posts (id) values (1)", Execution(10**9, 1000, 0, "SQLITE_BUSY"))
+    facts = {
+        ("posts", "body"): ColumnFacts(500, None, None, [f"text {each}" for each in range(500)], False, False),
+        ("posts", "depth"): ColumnFacts(500, 1, 4, [1, 2, 3, 3, 3, 4] * 80, False, False),
+    }
+    made = distilled(path, Chooser(lambda table, column: facts.get((table, column)), b"k" * 32))
+    assert "-- :escape = '\\'\n" in made.text
+    assert "-- :depth = 3\n" in made.text
+    assert (made.made_up, made.errors) == (1, "1 SQLITE_BUSY")
+    assert made.made_up_share == pytest.approx(0.75)
+    assert "-- Values of 1 statement with 75 % of the time are made up" in made.text
+
+
+def test_a_part_of_a_key_that_is_always_different_is_new(tmp_path: Path) -> None:
+    path = tmp_path / "objects.trace"
+    with TraceWriter(path, Header("sqlite", "test")) as writer:
+        for number in range(50):
+            values = [VALUES.of(f"bucket{number % 3}"), VALUES.of(f"new{number}")]
+            writer.add(1, "insert into objects (parent, id) values (?, ?)", Execution(number, 1, 1, values=values))
+    facts = {
+        ("objects", "parent"): ColumnFacts(500, None, None, ["bucket1", "bucket2"] * 250, False, False),
+        ("objects", "id"): ColumnFacts(500, None, None, [f"id{each}" for each in range(500)], False, False),
+    }
+    columns = {"objects": [("parent", "text"), ("id", "text")]}
+    chooser = Chooser(
+        lambda table, column: facts.get((table, column)), b"k" * 32, "sqlite", columns=lambda table: columns[table]
+    )
+    text = distilled(path, chooser).text
+    assert "-- `id`: new values: no two rows of objects.id may have the same\n" in text
+
+
+def test_rare_inserts_of_deleted_rows_remain(tmp_path: Path) -> None:
+    path = tmp_path / "cache.trace"
+    with TraceWriter(path, Header("sqlite", "test")) as writer:
+        for number in range(3000):
+            for text in ("delete from cache where old = 1", "update cache set n = n + 1", "select 1 from other"):
+                writer.add(1, text, Execution(number * 1000, 100_000, 1))
+        writer.add(1, "insert into cache (n) values (1)", Execution(10**7, 1000, 1))
+        writer.add(1, "insert into other (n) values (1)", Execution(10**7, 1000, 1))
+    text = distilled(path, Chooser(None, None)).text
+    assert "insert into cache" in text
+    assert "insert into other" not in text
 
 
 def test_values_of_one_row_and_the_end_of_a_range_of_strings(tmp_path: Path) -> None:

@@ -35,16 +35,21 @@ _MOST_HASHED = 1_000_000
 # Smaller integers are constants of statements rather than data.
 _SMALL = 1000
 _MOST_LIMIT = 10_000
+# So many values that are all different are different by intention.
+_FEWEST_DIFFERENT = 20
 _PLAIN_ROLES = ("range", "limit", "offset", "other")
 # Larger tables would make a run sort too long. Fewer of a parameter's values than this share may be unknown.
 _MOST_RANKED_ROWS = 10_000_000
 _FOUND_SHARE = 0.9
 # So many values are in a column if the database and the key are the right ones.
 _FEWEST_EXPECTED = 5
+# Characters that escape wildcards, the most usual first.
+_ESCAPES = ("\\", "!", "/", "|", "#", "~", "^", "$", "=")
 _NUMBER = "dbdyno_number"
 _VERBS: Mapping[Role, str] = {
     "equals": "compared with", "range": "compared with", "pattern": "compared with", "inserted": "inserted into",
-    "set": "assigned to", "limit": "limit", "offset": "offset", "other": "used with", "unknown": "used with",
+    "set": "assigned to", "escape": "escape", "limit": "limit", "offset": "offset", "other": "used with",
+    "unknown": "used with",
 }  # fmt: skip
 
 
@@ -90,13 +95,15 @@ class Chosen:
     """The values of a parameter as a .sql file has them, and what they rest on.
 
     ``form``: ``string`` or ``uuid`` for a number that becomes a part of one; ``itself`` for the column in its own
-    place; ``missing`` without values, which ``because`` explains. ``is_of_column``: it is a value of any row.
+    place; ``missing`` without values, which ``because`` explains. ``is_of_column``: it is a value of any row;
+    ``is_made_up``: it is none of the application's or the database's.
     """
 
     words: str
     because: str
     form: Literal["value", "string", "uuid", "itself", "missing"] = "value"
     is_of_column: bool = False
+    is_made_up: bool = False
 
 
 @dataclass(frozen=True)
@@ -117,6 +124,8 @@ class Chooser:
     _ranked: dict[tuple[str, str, bool], Mapping[str, int]] = field(default_factory=dict, repr=False, compare=False)
     _present: dict[str, frozenset[str]] = field(default_factory=dict, repr=False, compare=False)
     _chosen: dict[tuple[Use, int], tuple[Counts, Chosen]] = field(default_factory=dict, repr=False, compare=False)
+    # The rows of the tables that were described.
+    _rows: dict[str, int] = field(default_factory=dict, repr=False, compare=False)
     # Hashed values, how many a column should have, and how many it has.
     _search: Counter[Literal["hashed", "expected", "found"]] = field(default_factory=Counter, repr=False, compare=False)
 
@@ -179,7 +188,10 @@ class Chooser:
 
     def facts(self, table: str, column: str) -> ColumnFacts | None:
         """Describe a column; ``None`` without a database, or if it doesn't know the column."""
-        return self.describe(table, column) if self.describe and table and column else None
+        found = self.describe(table, column) if self.describe and table and column else None
+        if found is not None:
+            self._rows[table] = found.rows
+        return found
 
     def choose(self, use: Use, counts: Counts) -> Chosen:
         """Choose the values of a parameter. A share of nulls is kept."""
@@ -219,6 +231,8 @@ class Chooser:
 
     def problem(self, key: str) -> str:
         """Say why recorded values can't be found in the database; empty if they can. ``key``: the file of the key."""
+        if self._rows and not any(self._rows.values()):
+            return "The tables of the database are empty: name a copy with the application's data."
         if self.describe is None or not self._search["hashed"]:
             return ""
         if self.key is None:
@@ -247,23 +261,31 @@ class Chooser:
         is_few = len(kept) <= _LISTED and self.recorded and not _are_some_keys(facts, uses)
         if is_kept and (set(kept) <= set(_WORDS) or is_few):
             return Chosen(_weighted(kept), "the recorded values")
+        if use.role == "escape":
+            return self._escape(known)
         type_ = use.cast or self._type(use)
-        if facts is not None and facts.is_unique and not facts.foreign and use.role in ("inserted", "set"):
+        if facts is not None and use.role in ("inserted", "set") and _must_be_new(use, facts, uses):
             return _new_values(use, facts, type_) or _made_up(use, known, uses, type_)
         fixed = self._fixed(use, facts, known) if known else None
         if fixed is not None:
             return fixed
         if facts is not None and facts.sample:
             return self._from_column(use, facts, known, uses)
-        if is_kept and self.recorded:
-            return _from_kept(kept, uses)
-        return _made_up(use, known, uses, type_)
+        return _from_kept(kept, uses) if is_kept and self.recorded else _made_up(use, known, uses, type_)
+
+    def _escape(self, known: Mapping[str, int]) -> Chosen:
+        """Choose the escape character of a pattern."""
+        of = Values(self.key).of
+        found = next((each for each in _ESCAPES if of(each) in known), None)
+        return Chosen(f"'{found or _ESCAPES[0]}'", "recorded" if found else "the usual escape character")
 
     def _from_column(self, use: Use, facts: ColumnFacts, known: dict[str, int], uses: Sequence[int]) -> Chosen:
         skew = _skew(facts, uses)
         because = self._compared(use.role, f"{use.table}.{use.column}", facts, known) + _reason(skew, uses)
         values = f"{facts.least}..{facts.greatest}" if facts.is_dense else f"@{use.column} of {use.table}"
-        return Chosen(values + _words(skew), because, is_of_column=True)
+        # A pattern is more than a value.
+        is_pattern = use.role == "pattern"
+        return Chosen(values + _words(skew), because, is_of_column=True, is_made_up=is_pattern)
 
     def _fixed(self, use: Use, facts: ColumnFacts | None, known: dict[str, int]) -> Chosen | None:
         """Choose numbers of a statement, or few values of a column; ``None`` if they aren't such values."""
@@ -407,6 +429,14 @@ def _weighted(kept: Counter[str], *, as_range: bool = True) -> str:
     return ", ".join(listed)
 
 
+def _must_be_new(use: Use, facts: ColumnFacts, uses: Sequence[int]) -> bool:
+    """Whether a column gets a new value each time: it is unique, or part of a unique key and always different."""
+    if facts.foreign:
+        return False
+    is_different = len(uses) >= _FEWEST_DIFFERENT and uses[0] == 1 and len(set(facts.sample)) == len(facts.sample) > 1
+    return facts.is_unique or (use.role == "inserted" and is_different)
+
+
 def _are_some_keys(facts: ColumnFacts | None, uses: Sequence[int]) -> bool:
     """Whether values are keys of which the application uses more than the recorded ones."""
     is_key = facts is not None and (facts.is_unique or bool(facts.foreign))
@@ -441,7 +471,8 @@ def _from_kept(kept: Counter[str], uses: Sequence[int]) -> Chosen:
 def _made_up(use: Use, known: dict[str, int], uses: Sequence[int], type_: str) -> Chosen:
     """Choose values of the recorded kind and length, which the type accepts."""
     if use.role in ("limit", "offset"):
-        return Chosen("10" if use.role == "limit" else "0", "made up: the recorded number is not kept")
+        usual = "10" if use.role == "limit" else "0"
+        return Chosen(usual, "made up: the recorded number is not kept", is_made_up=True)
     kinds: Counter[str] = Counter()
     lengths: Counter[int] = Counter()
     words: Counter[str] = Counter()
@@ -463,4 +494,4 @@ def _made_up(use: Use, known: dict[str, int], uses: Sequence[int], type_: str) -
         return Chosen("", f"no value of the type {type_} is known", "missing")
     can_be_skewed = "," in made or re.fullmatch(r"-?\d+\.\.\d+", made)
     because = f"made up: {type_ or kind} of up to {length} characters" + _reason(skew, uses)
-    return Chosen(made + _words(skew if can_be_skewed else None), because)
+    return Chosen(made + _words(skew if can_be_skewed else None), because, is_made_up=True)

@@ -6,10 +6,11 @@ An application that chooses among statements at many places has too many differe
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from dbdyno.experiment.distil.units import Unit
+from dbdyno.experiment.distil.uses import Parsed
 
 # Below this part of the time and of the executions, a transaction is rare.
 _RARE = 0.001
@@ -39,13 +40,14 @@ class Selected:
 
 
 def select(
-    units: Sequence[Unit], size: Callable[[Unit], int], most: int, most_statements: int
+    units: Sequence[Unit], size: Callable[[Unit], int], parsed: Mapping[int, Parsed], most: tuple[int, int]
 ) -> tuple[list[Selected], int]:
     """Select transactions. Also return the number of executions without a selected or similar transaction.
 
     ``units``: sorted by time, the longest first. ``size``: the statements that a transaction takes in the file;
-    ``most``, ``most_statements``: what the file may contain.
+    ``most``: the transactions and statements that the file may contain.
     """
+    most_units, most_statements = most
     total_ns, executed = sum(unit.duration_ns for unit in units), sum(unit.count for unit in units)
     selected: list[Selected] = []
     rest: list[Unit] = []
@@ -56,13 +58,25 @@ def select(
 
     for unit in sorted(units, key=is_rare):
         is_needed = not is_rare(unit) or (unit.is_transaction and covered < _ENOUGH * (total_ns or executed))
-        if is_needed and len(selected) < most and statements + size(unit) <= most_statements:
+        is_needed = is_needed or bool(_tables(unit, parsed, "insert") & _emptied(selected, parsed))
+        if is_needed and len(selected) < most_units and statements + size(unit) <= most_statements:
             selected.append(Selected(unit))
             statements += size(unit)
             covered += unit.duration_ns if total_ns else unit.count
         else:
             rest.append(unit)
     return selected, _assign(rest, selected)
+
+
+def _tables(unit: Unit, parsed: Mapping[int, Parsed], verb: str) -> set[str]:
+    """Return the tables of a transaction's statements with this first word."""
+    return {parsed[slot.statement].table for slot in unit.slots if parsed[slot.statement].verb == verb}
+
+
+def _emptied(selected: Sequence[Selected], parsed: Mapping[int, Parsed]) -> set[str]:
+    """Return the tables whose rows are deleted, but never inserted: soon, other statements would find no rows."""
+    deleted = {table for each in selected for table in _tables(each.unit, parsed, "delete")}
+    return deleted - {table for each in selected for table in _tables(each.unit, parsed, "insert")}
 
 
 def _assign(rest: Sequence[Unit], selected: Sequence[Selected]) -> int:

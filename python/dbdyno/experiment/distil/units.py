@@ -150,7 +150,8 @@ class Unit:
 class Units:
     """The transactions of a trace. ``left_out``: executions of statements that a workload can't contain, by text.
 
-    ``failed``: transactions that failed or were not finished; ``busy_us``: how long all sessions worked or paused.
+    ``failed``: transactions that failed or were not finished; ``errors``: how many had each error. ``busy_us``: how
+    long all sessions worked or paused.
     ``begun``: transactions that began in each of equal parts of the recording.
     """
 
@@ -159,6 +160,7 @@ class Units:
     failed: int
     busy_us: int
     duration_ns: int
+    errors: Counter[str] = field(default_factory=Counter)
     begun: list[int] = field(default_factory=lambda: [0] * PARTS)
 
 
@@ -167,7 +169,7 @@ class _Executed:
     statement: int
     start: int | None
     duration_ns: int
-    failed: bool
+    error: str | None
     values: Sequence[str]
     count: int = 1
     rows: int | None = None
@@ -224,7 +226,7 @@ class _Recognizer:
             session = self._sessions.get(number)
             if session is None:
                 session = self._sessions[number] = _Session()
-            each = _Executed(statement, start, duration or 0, error is not None, values, count, rows)
+            each = _Executed(statement, start, duration or 0, error, values, count, rows)
             if self._trace.header.ordered or not self._controls[statement]:
                 self._result.duration_ns += each.duration_ns
             if session.open and transaction != session.transaction:
@@ -248,9 +250,9 @@ class _Recognizer:
         first = texts[executed[0].statement]
         special = first if is_transaction and begins_transaction(first) and not _PLAIN_BEGIN.fullmatch(first) else ""
         inner: list[_Executed] = []
-        has_failed, duration = False, 0
+        duration = 0
+        error = next((each.error for each in executed if each.error is not None), None)
         for each in executed:
-            has_failed = has_failed or each.failed
             duration += each.duration_ns
             kind = controls[each.statement]
             if kind == "":
@@ -259,8 +261,9 @@ class _Recognizer:
                 self._result.left_out[self._trace.texts[each.statement]] += each.count
         pause = self._pause(session, begin)
         unit = None
-        if has_failed or len(inner) > _LONGEST:
+        if error is not None or len(inner) > _LONGEST:
             self._result.failed += 1
+            self._result.errors.update([] if error is None else [error])
         elif inner:
             unit = self._unit(inner, duration, (is_transaction, rolled_back, special))
         if session.last is not None and pause is not None:

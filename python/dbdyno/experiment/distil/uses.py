@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -14,7 +15,7 @@ from dbdyno.engines.catalog_table import quoted
 if TYPE_CHECKING:
     from sqlglot import exp
 
-Role = Literal["equals", "range", "pattern", "inserted", "set", "limit", "offset", "other", "unknown"]
+Role = Literal["equals", "range", "pattern", "escape", "inserted", "set", "limit", "offset", "other", "unknown"]
 
 
 @dataclass(frozen=True)
@@ -54,20 +55,28 @@ class Parsed:
         return self.name.partition(" ")[0]
 
 
+_ESCAPE = re.compile(r"\bescape\s*$", re.IGNORECASE)
+
+
 @lru_cache(maxsize=10_000)
 def parse_uses(text: str, engine: str) -> Parsed:
     """Parse a statement with `?`. What can't be parsed has parameters of unknown use."""
     places = engine_of(engine).placeholders(text)
     pieces, start = [], 0
+    escapes: set[int] = set()
     for number, each in enumerate(places, 1):
-        pieces += [text[start : each.start], f"{VALUE}{number}"]
+        before = text[start : each.start]
+        if _ESCAPE.search(before):
+            # The parser takes only a literal here.
+            escapes.add(number)
+        pieces += [before, "'!'" if number in escapes else f"{VALUE}{number}"]
         start = each.end
     grammar = engine_of(engine).grammar
     verb = next(iter(text.split(maxsplit=1)), "").lower()
     tree = sql_tree("".join([*pieces, text[start:]]), grammar) if grammar else None
     if tree is None:
         return Parsed(verb, [Use("unknown")] * len(places))
-    found = {}
+    found = {number: Use("escape") for number in escapes}
     from sqlglot import exp
 
     for column in tree.find_all(exp.Column):

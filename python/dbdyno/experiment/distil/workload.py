@@ -40,7 +40,10 @@ _EQUAL_SHARE = 0.98
 _FEWEST_EQUAL = 5
 # Values that are more likely to be equal by chance have different names.
 _LEAST_CHANCE = 0.001
-_SHOWN_LEFT_OUT = 160
+# Longer statements are shortened, but not the reasons after them.
+_SHOWN_LEFT_OUT = 400
+_SHOWN_STATEMENT = 80
+_ERRORS = 3
 _LEFT_OUT = 8
 # In an error.
 _REASONS = 3
@@ -63,7 +66,8 @@ class Workload:
     the statements; ``sends_text``: the application doesn't prepare statements; ``writes``: it may change the tables of
     a server; ``names``: the numbers of the trace's statements by their names in the file, ``texts``: their texts;
     ``phases``: of its transactions, empty if their rate was constant; ``problem``: why recorded values weren't found in
-    the database, if so.
+    the database, if so; ``left_out``: what is not in it; ``errors``: of failed transactions; ``made_up``: statements
+    with values that are neither the application's nor the database's, ``made_up_share``: their share of the time.
     """
 
     text: str
@@ -78,6 +82,10 @@ class Workload:
     texts: Mapping[int, str]
     phases: Sequence[Phase] = ()
     problem: str = ""
+    left_out: Sequence[str] = ()
+    errors: str = ""
+    made_up: int = 0
+    made_up_share: float = 0.0
 
 
 @dataclass
@@ -136,7 +144,8 @@ class WorkloadWriter:
         for unit in units.units:
             wrong = next((slot.statement for slot in unit.slots if slot.statement in rejected), None)
             if wrong is not None:
-                left_out[f"{self._text(wrong)}` and its transaction, rejected: `{rejected[wrong]}"] += unit.count
+                text = _short(self._text(wrong))
+                left_out[f"{text}` and its transaction, rejected: `{rejected[wrong]}"] += unit.count
             else:
                 accepted.append(unit)
 
@@ -146,7 +155,7 @@ class WorkloadWriter:
             return own + sum(parsed[slot.statement].verb == "insert" for slot in unit.slots)
 
         while True:
-            chosen, rare = select(accepted, size, self.top, _MOST_STATEMENTS)
+            chosen, rare = select(accepted, size, parsed, (self.top, _MOST_STATEMENTS))
             # Values are chosen for selected transactions only, because that asks the database.
             missing = {id(each.unit): words for each in chosen if (words := self._missing(each.unit, parsed))}
             if not missing:
@@ -170,9 +179,10 @@ class WorkloadWriter:
         clients, found = self._clients(units), self._phases(units, total)
         workload = Workload(
             *("", self.header.engine, clients, covered, of, len(chosen), self.header.sends_text, writes),
-            *(names.statements, texts, found, self._problem()),
+            *(names.statements, texts, found, self._problem(), self._left_out(units, left_out), _errors(units)),
+            *self._made_up([slot for each in chosen for slot in each.unit.slots], parsed),
         )
-        head = self._head(units, workload, total, left_out)
+        head = self._head(workload, total)
         return replace(workload, text="\n".join([*head, *body]) + "\n")
 
     def _nothing(self, left_out: Counter[str], rejected: Mapping[int, str]) -> InputError:
@@ -193,7 +203,7 @@ class WorkloadWriter:
             for use, counts in zip(parsed[slot.statement].uses, slot.values, strict=False):
                 chosen = self.chooser.choose(use, counts)
                 if chosen.form == "missing":
-                    return f"{self._text(slot.statement)}` and its transaction: `{chosen.because}"
+                    return f"{_short(self._text(slot.statement))}` and its transaction: `{chosen.because}"
         return ""
 
     def _text(self, statement: int) -> str:
@@ -219,7 +229,26 @@ class WorkloadWriter:
         found = [Phase(each.seconds, each.rate * share) for each in phases(units.begun, seconds)]
         return found if len(found) >= _FEWEST_PHASES else []
 
-    def _head(self, units: Units, workload: Workload, total: int, left_out: Counter[str]) -> Iterator[str]:
+    def _left_out(self, units: Units, left_out: Counter[str]) -> list[str]:
+        """Return what isn't in the file, failed transactions first."""
+        errors = _errors(units)
+        words = f"{_counted(units.failed, 'transaction')} that failed or did not end"
+        failed = [f"{words} ({errors})" if errors else words] if units.failed else []
+        return [*failed, *_left_out(left_out, _LEFT_OUT)]
+
+    def _made_up(self, slots: Sequence[Slot], parsed: Mapping[int, Parsed]) -> tuple[int, float]:
+        """Return how many statements are compared with values that are made up, and their share of the time."""
+        duration: Counter[bool] = Counter()
+        found = set()
+        for slot in slots:
+            uses = zip(parsed[slot.statement].uses, slot.values, strict=False)
+            conditions = [(use, counts) for use, counts in uses if use.role not in ("inserted", "set")]
+            is_made_up = any(self.chooser.choose(use, counts).is_made_up for use, counts in conditions)
+            duration[is_made_up] += slot.duration_ns or slot.executions
+            found.update([slot.statement] if is_made_up else [])
+        return len(found), duration[True] / max(duration.total(), 1)
+
+    def _head(self, workload: Workload, total: int) -> Iterator[str]:
         header = self.header
         yield f"-- Workload of {Path(self.file).name}: {header.source}, recorded {header.begun}."
         if header.seconds:
@@ -237,10 +266,10 @@ class WorkloadWriter:
         elif self.think and header.resolution_us > _COARSE_US:
             yield "-- The times of this log are too coarse to know the pauses of clients."
         yield f"-- It covers {percent(workload.covered)} of the recorded {workload.of}."
-        if units.failed:
-            yield f"-- Left out: {_counted(units.failed, 'transaction')} that failed or did not end."
-        for words in _left_out(left_out, _LEFT_OUT):
+        for words in workload.left_out:
             yield f"-- Left out: {words}"
+        if workload.made_up:
+            yield f"-- {made_up_words(workload)}"
         if workload.problem:
             yield f"-- {workload.problem}"
         yield ""
@@ -471,7 +500,7 @@ class _Parameters:
         if key not in self._names:
             use = self._uses[origin]
             base = re.sub(r"\W", "_", use.column.strip('`"').lower()) or (
-                {"limit": "limit", "offset": "offset"}.get(use.role, "value")
+                use.role if use.role in ("escape", "limit", "offset") else "value"
             )
             base = base if re.match(r"[^\W\d]", base) else f"p_{base}"
             self._used[base] += 1
@@ -510,6 +539,14 @@ def _left_out(left_out: Counter[str], most: int) -> Iterator[str]:
         yield f"{_counted(count, 'time')} `{shortened(' '.join(text.split()), _SHOWN_LEFT_OUT)}`"
 
 
+def _errors(units: Units) -> str:
+    return ", ".join(f"{whole(number)} {code}" for code, number in units.errors.most_common(_ERRORS))
+
+
+def _short(text: str) -> str:
+    return shortened(" ".join(text.split()), _SHOWN_STATEMENT)
+
+
 def _repeats(item: Item) -> int:
     return min(max(round(item.mean_repeats), 1), _MOST_REPEATS)
 
@@ -530,6 +567,12 @@ def run_command(file: str, workload: Workload, system: str, form: Form) -> str:
     if form == "synthetic":
         return f"dbdyno run {file}{given}"
     return f"dbdyno run {file}{given} --system {system}" + (" --allow-writes" if workload.writes else "")
+
+
+def made_up_words(workload: Workload) -> str:
+    """Say how much of a workload has values that are made up."""
+    what = f"Values of {_counted(workload.made_up, 'statement')}"
+    return f"{what} with {percent(workload.made_up_share)} of the time are made up, so their times may differ."
 
 
 def stage_lines(found: Sequence[Phase]) -> list[str]:
