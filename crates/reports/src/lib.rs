@@ -1,6 +1,6 @@
 //! Executions of an application's statements, and the lines of JSON that report them to the recorder.
 //!
-//! `["text", number, statement, names, types]` gives a statement a number; `names` are those of its parameters, if they
+//! `["text", number, statement, names, types]` gives a statement a number; `names`: of its parameters, if they
 //! have names, and `types` the numbers of their types, if the application declared them.
 //! `[session, text, start, duration, rows, error, bytes, parameters, open, once]` is an execution; `text` is a number, a
 //! statement, or null if it is too long. After `["forget"]`, numbers mean other statements. `["dropped", count]` counts

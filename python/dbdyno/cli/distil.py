@@ -33,10 +33,10 @@ from dbdyno.run.questions import questions
 from dbdyno.trace.reading import open_trace
 from dbdyno.trace.values import key_path, known_key
 
-# Below this share of the time, the reasons are important. So many are shown.
+# If less of the time is covered, some reasons are shown.
 _COVERED = 0.9
 _SHOWN_LEFT_OUT = 3
-# Made-up values with a smaller share of the time are not important.
+# The least part of the time for which made-up values matter.
 _MADE_UP = 0.05
 # Different values of a column among which recorded ones are found.
 _MOST_RANKS = 10_000

@@ -48,7 +48,7 @@ def sample_columns(
         problem = f"{engine_of(system.engine).title} does not give values of several columns"
         raise InputError(location, problem, "give ranges or lists")
     if not rows:
-        raise InputError(location, "in each row of the table, one of the columns is null", "name other columns")
+        raise InputError(location, "each row of the table has a null in these columns", "name other columns")
     return [list(values) for values in zip(*rows, strict=True)]
 
 

@@ -96,7 +96,7 @@ class Chosen:
 
     ``form``: ``string`` or ``uuid`` for a number that becomes a part of one; ``itself`` for the column in its own
     place; ``missing`` without values, which ``because`` explains. ``is_of_column``: it is a value of any row;
-    ``is_made_up``: it is none of the application's or the database's.
+    ``is_made_up``: neither the application nor the database has it.
     """
 
     words: str

@@ -17,7 +17,7 @@ from dbdyno.experiment.distil.uses import Parsed, Use
 _NULL = "null"
 # A condition on a unique column finds a row in more executions, if it has the row's other values, too.
 _FOUND_SHARE = 0.5
-# What returns other rows than those of a range.
+# Statements that return other rows than the range has.
 _OTHER_ROWS = re.compile(r"\b(?:distinct|group by|having|limit|fetch)\b", re.IGNORECASE)
 
 
@@ -34,7 +34,7 @@ class Tie:
     rows: float = 0
 
     def words(self, base: str) -> tuple[str, str]:
-        """Return the parameter's values as a .sql file has them, and what they rest on. ``base``: the base's name."""
+        """Return the values, as a .sql file has them, and the reason. ``base``: the name of the base parameter."""
         where = f"{self.after} rows after" if self.after > 1 else "1 row after" if self.after else "in the row of"
         because = f"the end of the range; the statement has {figure(self.rows)} rows on average"
         if not self.after:
@@ -84,7 +84,7 @@ def _of_one_row(slot: Slot, uses: Sequence[Use], places: Sequence[int], chooser:
 def _ends(
     slot: Slot, statement: Parsed, places: tuple[Sequence[int], Sequence[int]], chooser: Chooser
 ) -> Iterator[tuple[int, Tie]]:
-    """Yield the ends of ranges. ``places``: parameters of ranges, and those that columns must equal."""
+    """Yield the ends of ranges. ``places``: parameters of ranges, and of equalities."""
     ranges, equals = places
     is_of_rows = statement.verb in ("update", "delete") or not statement.columns or any(c for _, c in statement.columns)
     if not is_of_rows or not slot.counted or not slot.rows:

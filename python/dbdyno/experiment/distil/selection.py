@@ -74,7 +74,7 @@ def _tables(unit: Unit, parsed: Mapping[int, Parsed], verb: str) -> set[str]:
 
 
 def _emptied(selected: Sequence[Selected], parsed: Mapping[int, Parsed]) -> set[str]:
-    """Return the tables whose rows are deleted, but never inserted: soon, other statements would find no rows."""
+    """Return the tables that soon become empty, because their rows are deleted but never inserted."""
     deleted = {table for each in selected for table in _tables(each.unit, parsed, "delete")}
     return deleted - {table for each in selected for table in _tables(each.unit, parsed, "insert")}
 

@@ -67,7 +67,7 @@ class Workload:
     a server; ``names``: the numbers of the trace's statements by their names in the file, ``texts``: their texts;
     ``phases``: of its transactions, empty if their rate was constant; ``problem``: why recorded values weren't found in
     the database, if so; ``left_out``: what is not in it; ``errors``: of failed transactions; ``made_up``: statements
-    with values that are neither the application's nor the database's, ``made_up_share``: their share of the time.
+    with made-up values, ``made_up_share``: the part of the time that they take.
     """
 
     text: str
@@ -237,7 +237,7 @@ class WorkloadWriter:
         return [*failed, *_left_out(left_out, _LEFT_OUT)]
 
     def _made_up(self, slots: Sequence[Slot], parsed: Mapping[int, Parsed]) -> tuple[int, float]:
-        """Return how many statements are compared with values that are made up, and their share of the time."""
+        """Return how many statements have conditions with made-up values, and the part of the time that they take."""
         duration: Counter[bool] = Counter()
         found = set()
         for slot in slots:
@@ -570,7 +570,7 @@ def run_command(file: str, workload: Workload, system: str, form: Form) -> str:
 
 
 def made_up_words(workload: Workload) -> str:
-    """Say how much of a workload has values that are made up."""
+    """Return a sentence about the made-up values of a workload."""
     what = f"Values of {_counted(workload.made_up, 'statement')}"
     return f"{what} with {percent(workload.made_up_share)} of the time are made up, so their times may differ."
 
