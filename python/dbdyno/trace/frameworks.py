@@ -152,9 +152,9 @@ class _DjangoConnection:
         self._recorder = recorder
         self._session = new_session()
         self._is_open = False
-        # Django's drivers send text with literals on servers, unless `server_side_binding` is set.
+        # Drivers of servers write parameters into the text, unless `server_side_binding` is set.
         binds = connection.settings_dict.get("OPTIONS", {}).get("server_side_binding")
-        self._once = True if connection.vendor == "sqlite" else False if binds else None
+        self._once = True if connection.Database.paramstyle == "qmark" else False if binds else None
         connection._commit = self._wrapped("commit", connection._commit)
         connection._rollback = self._wrapped("rollback", connection._rollback)
 
