@@ -127,10 +127,14 @@ def with_rows(generators: Mapping[str, Generator], location: str) -> dict[str, G
 
     Raises InputError that begins with ``location``.
     """
-    bases = {made[_BASE]: made["column"] for made in generators.values() if isinstance(made, dict) and _BASE in made}
+    bases = {made[_BASE] for made in generators.values() if isinstance(made, dict) and _BASE in made}
     if not bases:
         return dict(generators)
     made: dict[str, Generator] = {}
+    columns = {
+        base: {each["column"] for each in generators.values() if isinstance(each, dict) and each.get(_BASE) == base}
+        for base in bases
+    }
     for name, generator in generators.items():
         base = generator.get(_BASE, name if name in bases else None) if isinstance(generator, dict) else None
         if base is None:
@@ -148,7 +152,8 @@ def with_rows(generators: Mapping[str, Generator], location: str) -> dict[str, G
         made[number] = {"uniform": [0, _ROW_NUMBERS - 1]}
         if exponent is not None:
             made[number] = {"zipf": {"low": 0, "high": _ROWS - 1, "exponent": exponent}}
-        made[name] = {"column": generator["column"], "row": {"variable": number}}
+        others = sorted({of["column"], *columns[base]} - {generator["column"]})
+        made[name] = {"column": generator["column"], "row": {"variable": number}, "with": others}
     return made
 
 

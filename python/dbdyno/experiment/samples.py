@@ -10,7 +10,7 @@ from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import Experiment, make_experiment
 from dbdyno.experiment.substitute import escape
 from dbdyno.experiment.toml_text import write_toml
-from dbdyno.model.experiment.generators import read_column
+from dbdyno.model.experiment.generators import read_column, sample_name
 
 MAX_VALUES = 1000
 """Maximum number of rows that the values of a column are taken from."""
@@ -33,23 +33,21 @@ def with_samples(experiment: Experiment, sample: Sample) -> Experiment:
     parts = list(_columns([experiment.document.get("transactions"), levels]))
     if not parts:
         return experiment
-    # The columns of a table that are drawn together, by their names in the file.
-    together: dict[str, dict[str, str]] = {}
-    alone: dict[str, tuple[str, str]] = {}
-    for part in parts:
-        name = part["column"]
-        read = None if "${" in name else read_column(name)
-        if read is None:
-            raise InputError(experiment.location, f"`{name}` is not a column of a table", _HINT)
-        if "row" in part:
-            together.setdefault(read[0], {})[name] = read[1]
-        else:
-            alone[name] = read
     drawn: dict[str, list[Any]] = {}
-    for table, columns in together.items():
-        rows = sample(table, list(columns.values()))
-        drawn |= {name: list(values) for name, values in zip(columns, rows, strict=True)}
-    drawn |= {name: list(sample(table, [column])[0]) for name, (table, column) in alone.items() if name not in drawn}
+    for part in parts:
+        names = sorted([part["column"], *part.get("with", [])])
+        read = [None if "${" in name else read_column(name) for name in names]
+        for name, column in zip(names, read, strict=True):
+            if column is None:
+                raise InputError(experiment.location, f"`{name}` is not a column of a table", _HINT)
+        columns = [column for column in read if column is not None]
+        if len({table for table, _ in columns}) > 1:
+            problem = f"{', '.join(names)} are columns of different tables"
+            raise InputError(experiment.location, problem, "only columns of one table have values in the same rows")
+        if sample_name(part["column"], part.get("with", [])) not in drawn:
+            rows = sample(columns[0][0], [column for _, column in columns])
+            for name, values in zip(names, rows, strict=True):
+                drawn[sample_name(name, [other for other in names if other != name])] = list(values)
     made = write_toml({"samples": escape(drawn)})
     text = f"{experiment.text.rstrip()}\n\n# Values that dbdyno has drawn from the columns before the run.\n{made}"
     return make_experiment(parse(text, experiment.location, experiment.folder))
@@ -58,7 +56,7 @@ def with_samples(experiment: Experiment, sample: Sample) -> Experiment:
 def _columns(part: Any) -> Iterator[Mapping[str, Any]]:
     """Yield the generators of a document that name a column."""
     if isinstance(part, dict):
-        if isinstance(part.get("column"), str) and part.keys() <= {"column", "draw", "row"}:
+        if isinstance(part.get("column"), str) and part.keys() <= {"column", "draw", "row", "with"}:
             yield part
         for each in part.values():
             yield from _columns(each)

@@ -329,6 +329,10 @@ def test_values_of_a_row_are_drawn_together() -> None:
 
     made = with_samples(mix_experiment(read_statements(LOGIN, "x.sql", "sqlite"), {}, "x.sql", "sqlite"), sample)
     assert asked == [("users", ["name", "password"]), ("events", ["at", "at after 10"])]
+    assert list(made.document["samples"])[:2] == [
+        "users.name with users.password",
+        "users.password with users.name",
+    ]
     users, events = transactions(made).values()
     number = {"kind": "variable", "name": "row of u"}
     assert users["steps"][0]["value"] == {"kind": "zipf", "low": 0, "high": 999, "exponent": 0.5, "scattered": False}

@@ -149,10 +149,10 @@ class Columns:
         return plan.Reference(of=fill, stream=self.stream(table, column), row=row)
 
     def _sampled(self, column: written.Column, row: Row | None) -> plan.Generator:
-        values = self.samples.get(column.column)
+        values = self.samples.get(column.sample)
         if values is None:
             hint = 'give them, as in `samples = { "orders.customer" = [1, 2, 3] }`'
-            raise InputError(column.column, "no values of this column were sampled", hint)
+            raise InputError(column.sample, "no values of this column were sampled", hint)
         if column.row is not None:
             return plan.Choice(of=[plan.Constant(value=each) for each in values], index=self.compile(column.row, row))
         if column.draw.zipf is None:

@@ -1,7 +1,7 @@
 """Generators of values in an experiment: a literal, or a table with one key that names the kind."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import Annotated, Any, Literal, Self
 
@@ -444,8 +444,8 @@ class Key(Strict):
 class Column(Strict):
     """A value of a column, ``table.column``, of a table that exists: of a random row, or with ``zipf`` a skew.
 
-    ``row``: the number of a random row, modulo the number of rows. All columns of a table that have a ``row`` are
-    sampled in the same rows. ``table.column rank 1, 1, 3``: a value with a rank of the list. The most frequent
+    ``row``: the number of a random row, modulo the number of rows. ``with``: other columns with values in the same
+    rows. ``table.column rank 1, 1, 3``: a value with a rank of the list. The most frequent
     value of a column has rank 1. ``table.column after 10``, with ``row``: the value 10 rows later in the column's
     order.
     """
@@ -453,9 +453,17 @@ class Column(Strict):
     column: Name
     draw: DrawOf = Draw()
     row: "Generator | None" = None
+    with_: list[Name] = Field(alias="with", default_factory=list)
+
+    @property
+    def sample(self) -> str:
+        """The name of its values in the experiment's ``samples``."""
+        return sample_name(self.column, self.with_)
 
     @model_validator(mode="after")
     def _names_a_column(self) -> Self:
+        if self.row is None and self.with_:
+            raise wrong("only a row has other columns", "give a `row`", key="with")
         if self.row is not None and "draw" in self.model_fields_set:
             raise wrong("`draw` has no effect if `row` is given", "remove `row` or `draw`", key="draw")
         if self.row is None and read_column(self.column) and read_after(self.column)[1]:
@@ -488,6 +496,11 @@ def read_ranks(column: str) -> tuple[str, list[int]]:
     """Return the column of ``column rank 1, 1, 3``, and its ranks, if any."""
     match = re.fullmatch(rf"(.*)({_RANKS})", column, re.DOTALL)
     return (column, []) if match is None else (match[1], [int(each) for each in re.findall(r"\d+", match[2])])
+
+
+def sample_name(column: str, others: Sequence[str]) -> str:
+    """Return the name of a column's values that are in the same rows as the values of ``others``."""
+    return " with ".join([column, *sorted(others)])
 
 
 def read_after(column: str) -> tuple[str, int]:
