@@ -146,6 +146,15 @@ def test_rejected_statements_are_searched_in_halves(shop: str, monkeypatch: pyte
     assert len(tried) == 11
 
 
+def test_patterns_have_the_form_that_was_recorded(shop: str, cli: Cli) -> None:
+    record([("select id from orders where status like ?", (f"{each}%",)) for each in ("open", "done") * 30])
+    text = distilled(cli, shop)
+    assert "-- `status`: 100% of the recorded patterns have a value of orders.status" in text
+    assert "-- :status = @status of orders pattern v%\n" in text
+    assert "made up" not in text
+    assert set(sample_columns(parse_url(shop), "orders", ["status pattern v%"], 1000)[0]) == {"open%", "done%"}
+
+
 def test_columns_are_sampled_together(shop: str) -> None:
     system = parse_url(shop)
     rows = zip(*sample_columns(system, "orders", ["id", "stock", "id after 10", "status"], 1000), strict=True)

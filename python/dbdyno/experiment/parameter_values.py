@@ -50,7 +50,8 @@ _WORDS = {_NULL: None, "true": True, "false": False}
 # An SQL name, in quotes if it contains spaces or is a keyword.
 _SQL_NAME = r"\"[^\"]+\"|`[^`]+`|\S+"
 _COLUMN = re.compile(
-    rf"@\s*({_SQL_NAME})\s+of\s+({_SQL_NAME})(?:\s+rank\s+(\d{{1,5}}(?:\s*,\s*\d{{1,5}})*))?", re.IGNORECASE
+    rf"@\s*({_SQL_NAME})\s+of\s+({_SQL_NAME})(?:\s+rank\s+(\d{{1,5}}(?:\s*,\s*\d{{1,5}})*)|\s+pattern\s+(%v%?|v%))?",
+    re.IGNORECASE,
 )
 # A column's value in the row from which another parameter is drawn, or some rows later in the column's order.
 _OF_ROW = re.compile(
@@ -225,12 +226,13 @@ def _time(word: str, words: str, location: str) -> int:
 
 
 def _column(words: str, location: str) -> str:
-    """Return a column as an experiment file writes it: ``table.column`` or ``table.column rank 1, 2``."""
+    """Return a column as an experiment file writes it: ``table.column``, with ranks or a pattern."""
     named = _COLUMN.fullmatch(words)
     if named is None:
         raise InputError(location, f"`{words}` does not name a column of a table", HINT)
     ranks = f" rank {', '.join(re.findall(r'[0-9]+', named[3]))}" if named[3] else ""
-    return f"{named[2]}.{named[1]}{ranks}"
+    pattern = f" pattern {named[4].lower()}" if named[4] else ""
+    return f"{named[2]}.{named[1]}{ranks}{pattern}"
 
 
 def _strength(word: str | None, kind: str, location: str) -> float | None:

@@ -11,13 +11,14 @@ from dbdyno.base.errors import InputError, SystemFailed
 from dbdyno.engines import engine_of
 from dbdyno.experiment.distil.parameters import ColumnFacts
 from dbdyno.experiment.samples import MAX_VALUES
-from dbdyno.model.experiment.generators import read_after, read_ranks
+from dbdyno.model.experiment.generators import read_after, read_pattern, read_ranks
 from dbdyno.model.plan.system import SystemSpec
 from dbdyno.run.questions import questions
 
 _NAME = re.compile(r"[\w.$]+|\"[^\"]+\"|`[^`]+`|[\w.$\"`]+")
 _QUOTE, _QUOTES = "'", '`"'
 _CAST = "dbdyno_column"
+_VALUE = "v"
 _HINT = 'name an existing table and column, quoted as in SQL: `@"e mail" of "order"`'
 
 
@@ -84,6 +85,9 @@ def _sample_column(
     system: SystemSpec, table: str, column: str, most: int, directory: str | None = None
 ) -> list[Scalar]:
     """Draw up to ``most`` values of a column, with equal probability for each row. Nulls are left out."""
+    column, pattern = read_pattern(column)
+    if pattern != _VALUE:
+        return [pattern.replace(_VALUE, str(each)) for each in _sample_column(system, table, column, most, directory)]
     column, ranks = read_ranks(column)
     location = f"@{column} of {table}"
     if not (_NAME.fullmatch(table) and _NAME.fullmatch(column)):

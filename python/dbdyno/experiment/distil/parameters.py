@@ -43,6 +43,10 @@ _MOST_RANKED_ROWS = 10_000_000
 _FOUND_SHARE = 0.9
 # So many values are in a column if the database and the key are the right ones.
 _FEWEST_EXPECTED = 5
+# Patterns with a value of the column, the most usual first; `v` is the value.
+_PATTERNS = ("%v%", "v%", "%v", "v")
+# The least part of the patterns that must have a value of the column.
+_FOUND_PATTERNS = 0.5
 # Characters that escape wildcards, the most usual first.
 _ESCAPES = ("\\", "!", "/", "|", "#", "~", "^", "$", "=")
 _NUMBER = "dbdyno_number"
@@ -269,9 +273,11 @@ class Chooser:
         fixed = self._fixed(use, facts, known) if known else None
         if fixed is not None:
             return fixed
-        if facts is not None and facts.sample:
+        if facts is not None and facts.sample and not (use.role == "pattern" and is_kept and self.recorded):
             return self._from_column(use, facts, known, uses)
-        return _from_kept(kept, uses) if is_kept and self.recorded else _made_up(use, known, uses, type_)
+        chosen = _from_kept(kept, uses) if is_kept and self.recorded else _made_up(use, known, uses, type_)
+        # Values don't matter to an empty table.
+        return replace(chosen, is_made_up=False) if facts is not None and not facts.rows else chosen
 
     def _escape(self, known: Mapping[str, int]) -> Chosen:
         """Choose the escape character of a pattern."""
@@ -282,10 +288,27 @@ class Chooser:
     def _from_column(self, use: Use, facts: ColumnFacts, known: dict[str, int], uses: Sequence[int]) -> Chosen:
         skew = _skew(facts, uses)
         because = self._compared(use.role, f"{use.table}.{use.column}", facts, known) + _reason(skew, uses)
+        if use.role == "pattern":
+            return self._pattern(use, facts, known, uses)
         values = f"{facts.least}..{facts.greatest}" if facts.is_dense else f"@{use.column} of {use.table}"
-        # A pattern is more than a value.
-        is_pattern = use.role == "pattern"
-        return Chosen(values + _words(skew), because, is_of_column=True, is_made_up=is_pattern)
+        return Chosen(values + _words(skew), because, is_of_column=True)
+
+    def _pattern(self, use: Use, facts: ColumnFacts, known: dict[str, int], uses: Sequence[int]) -> Chosen:
+        """Choose patterns in the form in which most recorded patterns have a value of the column."""
+        values = list(facts.sample)
+        if self.ranked is not None and facts.rows <= _MOST_RANKED_ROWS:
+            values += self.ranked(use.table, use.column)
+        of = Values(self.key).of
+        forms = {of(form.replace("v", str(value))): form for value in values for form in _PATTERNS}
+        found: Counter[str] = Counter()
+        for text, number in known.items():
+            found.update({forms[text]: number} if self.key is not None and text in forms else {})
+        skew = _skew(facts, uses)
+        form = found.most_common(1)[0][0] if found else _PATTERNS[0]
+        share = found.total() / max(sum(known.values()), 1)
+        because = f"{share:.0%} of the recorded patterns have a value of {use.table}.{use.column}" + _reason(skew, uses)
+        words = f"@{use.column} of {use.table}" + ("" if form == "v" else f" pattern {form}")
+        return Chosen(words + _words(skew), because, is_made_up=share < _FOUND_PATTERNS)
 
     def _fixed(self, use: Use, facts: ColumnFacts | None, known: dict[str, int]) -> Chosen | None:
         """Choose numbers of a statement, or few values of a column; ``None`` if they aren't such values."""

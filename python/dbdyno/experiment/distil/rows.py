@@ -34,7 +34,7 @@ class Tie:
     rows: float = 0
 
     def words(self, base: str) -> tuple[str, str]:
-        """Return the values, as a .sql file has them, and the reason. ``base``: the name of the base parameter."""
+        """Return the values in the form of a .sql file, and the reason. ``base``: the name of the base parameter."""
         where = f"{self.after} rows after" if self.after > 1 else "1 row after" if self.after else "in the row of"
         because = f"the end of the range; the statement has {figure(self.rows)} rows on average"
         if not self.after:

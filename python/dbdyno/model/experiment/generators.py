@@ -445,9 +445,11 @@ class Column(Strict):
     """A value of a column, ``table.column``, of a table that exists: of a random row, or with ``zipf`` a skew.
 
     ``row``: the number of a random row, modulo the number of rows. ``with``: other columns with values in the same
-    rows. ``table.column rank 1, 1, 3``: a value with a rank of the list. The most frequent
-    value of a column has rank 1. ``table.column after 10``, with ``row``: the value 10 rows later in the column's
-    order.
+    rows. The name of the column may end with:
+
+    - ``rank 1, 1, 3``: a value with a rank of the list. The most frequent value has rank 1.
+    - ``pattern %v%``: a pattern with the value.
+    - ``after 10``, with ``row``: the value 10 rows later in the column's order.
     """
 
     column: Name
@@ -479,8 +481,9 @@ class Column(Strict):
 
 
 _RANKS = r" rank [1-9]\d*(?:, [1-9]\d*)*"
-_AFTER = r" after ([1-9]\d{0,8})"
-_COLUMN = re.compile(rf"(.*[^.])\.((?:\"[^\"]+\"|`[^`]+`|[^\s.\"`]+)(?:{_RANKS}| after [1-9]\d{{0,8}})?)", re.DOTALL)
+_AFTER = r" after [1-9]\d{0,8}"
+_PATTERN = r" pattern (?:%v%?|v%)"
+_COLUMN = re.compile(rf"(.*[^.])\.((?:\"[^\"]+\"|`[^`]+`|[^\s.\"`]+)(?:{_RANKS}|{_AFTER}|{_PATTERN})?)", re.DOTALL)
 
 
 def read_column(text: str) -> tuple[str, str] | None:
@@ -505,8 +508,14 @@ def sample_name(column: str, others: Sequence[str]) -> str:
 
 def read_after(column: str) -> tuple[str, int]:
     """Return the column of ``column after 10``, and the number; 0 without one."""
-    match = re.fullmatch(rf"(.*){_AFTER}", column, re.DOTALL)
-    return (column, 0) if match is None else (match[1], int(match[2]))
+    match = re.fullmatch(rf"(.*)({_AFTER})", column, re.DOTALL)
+    return (column, 0) if match is None else (match[1], int(match[2].rpartition(" ")[2]))
+
+
+def read_pattern(column: str) -> tuple[str, str]:
+    """Return the column of ``column pattern %v%``, and the pattern with ``v`` for its value; ``v`` without one."""
+    match = re.fullmatch(rf"(.*)({_PATTERN})", column, re.DOTALL)
+    return (column, "v") if match is None else (match[1], match[2].rpartition(" ")[2])
 
 
 class Next(Strict):
