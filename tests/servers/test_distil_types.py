@@ -1,6 +1,7 @@
 """Workloads of tables on servers: each column gets values that its type accepts."""
 
 import json
+import re
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
@@ -69,7 +70,8 @@ def test_no_transaction_fails(server_cli: Cli, engine: str) -> None:
     trace(engine, server_cli.directory / "day.trace")
     with named_server(engine) as server:
         server.do(TABLES[engine])
-        server_cli("distil", "day.trace", "-o", "my.sql", "--system", server.url)
+        said = server_cli("distil", "day.trace", "-o", "my.sql", "--system", server.url)
+        assert re.search(r"run it on a copy of the database:\n.*_copy\b.* --allow-writes\n", said)
         text = (server_cli.directory / "my.sql").read_text()
         document = server_cli.run(
             "my.sql", "--mix", "--system", server.url, "--allow-writes", "--set", "seconds=0.5", "--rounds", "1"
