@@ -221,7 +221,7 @@ class Chooser:
             return 1
         if facts.is_unique:
             return facts.rows
-        return distinct_values(sorted(Counter(map(str, facts.sample)).values(), reverse=True))
+        return min(distinct_values(sorted(Counter(map(str, facts.sample)).values(), reverse=True)), facts.rows)
 
     def constant(self, use: Use, text: str) -> str | None:
         """Return how to write a value that a parameter always has; ``None`` if it isn't known, or may be a key."""
@@ -268,7 +268,7 @@ class Chooser:
         if use.role == "escape":
             return self._escape(known)
         type_ = use.cast or self._type(use)
-        if facts is not None and use.role in ("inserted", "set") and _must_be_new(use, facts, uses):
+        if facts is not None and use.role in ("inserted", "set") and self._is_new(use, facts, known):
             return _new_values(use, facts, type_) or _made_up(use, known, uses, type_)
         fixed = self._fixed(use, facts, known) if known else None
         if fixed is not None:
@@ -278,6 +278,21 @@ class Chooser:
         chosen = _from_kept(kept, uses) if is_kept and self.recorded else _made_up(use, known, uses, type_)
         # Values don't matter to an empty table.
         return replace(chosen, is_made_up=False) if facts is not None and not facts.rows else chosen
+
+    def _is_new(self, use: Use, facts: ColumnFacts, known: Mapping[str, int]) -> bool:
+        """Whether a column gets new values: it is unique, or the values are all different and not in the column.
+
+        The latter may be a part of a key.
+        """
+        if facts.foreign or facts.is_unique:
+            return not facts.foreign
+        is_kept = all(read_value(text).literal is not None for text in known)
+        is_known = is_kept or self.key is not None
+        if use.role != "inserted" or not is_known or len(known) < _FEWEST_DIFFERENT or max(known.values()) > 1:
+            return False
+        present = set(map(Values(None if is_kept else self.key).of, facts.sample))
+        expected = len(known) * len(present) / max(self.distinct(use), 1)
+        return expected >= _FEWEST_EXPECTED and present.isdisjoint(known)
 
     def _escape(self, known: Mapping[str, int]) -> Chosen:
         """Choose the escape character of a pattern."""
@@ -450,14 +465,6 @@ def _weighted(kept: Counter[str], *, as_range: bool = True) -> str:
     for text, number in kept.most_common():
         listed += [text] * max(round(length * number / total), 1)
     return ", ".join(listed)
-
-
-def _must_be_new(use: Use, facts: ColumnFacts, uses: Sequence[int]) -> bool:
-    """Whether a column gets a new value each time: it is unique, or part of a unique key and always different."""
-    if facts.foreign:
-        return False
-    is_different = len(uses) >= _FEWEST_DIFFERENT and uses[0] == 1 and len(set(facts.sample)) == len(facts.sample) > 1
-    return facts.is_unique or (use.role == "inserted" and is_different)
 
 
 def _are_some_keys(facts: ColumnFacts | None, uses: Sequence[int]) -> bool:
