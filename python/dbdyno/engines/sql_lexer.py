@@ -89,7 +89,7 @@ _BEFORE_OPERANDS = frozenset(
     (
         "all", "and", "any", "as", "between", "both", "by", "case", "distinct", "else", "escape", "except", "fetch",
         "first", "following", "for", "from", "glob", "groups", "having", "ilike", "in", "intersect", "interval",
-        "into", "is", "leading", "left", "like", "limit", "next", "not", "of", "offset", "on", "or", "placing",
+        "into", "is", "leading", "left", "like", "limit", "match", "next", "not", "of", "offset", "on", "or", "placing",
         "preceding", "range", "regexp", "returning", "right", "rlike", "rows", "select", "set", "similar", "some",
         "symmetric", "then", "to", "trailing", "union", "using", "when", "where", "with", "zone",
     )

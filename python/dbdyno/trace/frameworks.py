@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from importlib import import_module
 from time import perf_counter_ns, time_ns
@@ -130,7 +131,7 @@ def _in_transaction(conn: Any) -> bool | None:
 
 
 class DjangoHook:
-    """Wraps the statements of Django's connections, of those that are opened later, too."""
+    """Wraps the statements of Django's connections, including connections opened later."""
 
     def __init__(self, make_recorder: Callable[[str], Recorder]) -> None:
         connections = import_module("django.db").connections
@@ -144,6 +145,16 @@ class DjangoHook:
         if not any(isinstance(each, _DjangoConnection) for each in connection.execute_wrappers):
             recorder = self._make_recorder(connection.vendor)
             connection.execute_wrappers.append(_DjangoConnection(connection, recorder))
+
+
+# `%%`, `%s` and `%(name)s`: Django replaces them if a statement has parameters.
+_PERCENT = re.compile(r"%(?:%|s|\((\w+)\)s)")
+
+
+def _as_sqlite(found: re.Match[str]) -> str:
+    if found[0] == "%%":
+        return "%"
+    return "?" if found[1] is None else f":{found[1]}"
 
 
 class _DjangoConnection:
@@ -181,14 +192,21 @@ class _DjangoConnection:
         try:
             result = execute(sql, params, many, context)
         except BaseException as error:
-            self._add(_plain(text, params), params, start, perf_counter_ns() - begun, error=error_of(_cause(error)))
+            duration = perf_counter_ns() - begun
+            self._add(self._sent(text, params), params, start, duration, error=error_of(_cause(error)))
             raise
         executions = list(params) if many and isinstance(params, list | tuple) else [params]
         share = (perf_counter_ns() - begun) // max(len(executions), 1)
         rows = None if many else _rows(context.get("cursor"))
         for each in executions:
-            self._add(_plain(text, each), each, start, share, rows=rows)
+            self._add(self._sent(text, each), each, start, share, rows=rows)
         return result
+
+    def _sent(self, text: str, parameters: Any) -> str:
+        """Return the text as SQLite gets it, with unambiguous `?`. For servers, undo doubled percent signs."""
+        if parameters is None or self._connection.vendor != "sqlite":
+            return _plain(text, parameters)
+        return _PERCENT.sub(_as_sqlite, text)
 
     def _add(
         self, text: str, parameters: Any, start: int, duration: int, rows: int | None = None, error: str | None = None

@@ -265,6 +265,11 @@ def test_a_lone_operator_ends_no_operand() -> None:
     assert [each.start for each in placeholders("a ? ? and b = ?", syntax)] == [4, 14]
 
 
+def test_a_placeholder_follows_each_operator_that_is_a_word() -> None:
+    text = "a like %s and b match %s and c regexp %s and d %s"
+    assert [each.start for each in placeholders(text)] == [7, 22, 38]
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
 def test_files_are_read_in_unicode(tmp_path: Path, encoding: str) -> None:
     path = tmp_path / "my.sql"

@@ -117,11 +117,33 @@ def test_statements_of_django(path: Path) -> None:
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("create table t (a integer)")
         cursor.execute("insert into t values (%s)", [1])
+        cursor.execute("create virtual table f using fts5 (b)")
+        cursor.execute("select b from f where f match %s", ["x"])
+        cursor.execute("select a %% %(size)s from t where '%%' <> '' and a > %(low)s", {"size": 2, "low": 0})
+        cursor.execute("select '%%s' from t where a %% 2 = 1", ())
+        cursor.execute("select '%%' from t where a % 2 = 1")
     texts = [text for text, _, _ in recorded(path)]
-    assert texts[-4:] == ["begin", "create table", "insert into t values (?)", "commit"]
+    assert texts[-9:] == [
+        "begin",
+        "create table",
+        "insert into t values (?)",
+        "create",
+        "select b from f where f match ?",
+        "select a % ? from t where ? <> ? and a > ?",
+        "select ? from t where a % ? = ?",
+        "select ? from t where a % ? = ?",
+        "commit",
+    ]
     batch = next(open_trace(path).batches)
-    expected = [("insert into t values (?1)", '{"once":true,"parameters":[1]}'), ("commit", None)]
-    assert list(zip(batch.sent, batch.prepared, strict=True))[-2:] == expected
+    assert list(zip(batch.sent, batch.prepared, strict=True))[-7:] == [
+        ("insert into t values (?)", '{"once":true,"parameters":[1]}'),
+        ("create virtual table f using fts5 (b)", '{"once":true,"parameters":[]}'),
+        ("select b from f where f match ?", '{"once":true,"parameters":["x"]}'),
+        ("select a % :size from t where '%' <> '' and a > :low", '{"once":true,"parameters":[2,0]}'),
+        ("select '%s' from t where a % 2 = 1", '{"once":true,"parameters":[]}'),
+        ("select '%%' from t where a % 2 = 1", '{"once":true,"parameters":[]}'),
+        ("commit", None),
+    ]
 
 
 def test_recording_never_disturbs_the_application(path: Path, connection: Any) -> None:
