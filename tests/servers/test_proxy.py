@@ -20,9 +20,9 @@ from conftest import Cli
 from dbdyno.base.errors import SystemFailed
 from dbdyno.engines.server.server import Server
 from dbdyno.engines.url import parse_url
+from dbdyno.trace.journal import journal_of
 from dbdyno.trace.proxy import Proxy, ProxyOptions
 from dbdyno.trace.reading import open_trace
-from dbdyno.trace.reports import journal_of
 from test_check_command import lines_of
 
 # Servers are started.

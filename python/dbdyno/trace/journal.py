@@ -20,9 +20,15 @@ from dbdyno.trace.header import Header, Transactions, error_code, read_header
 from dbdyno.trace.parquet import ROW_GROUP, Batch, Texts
 
 MAGIC = b"\x1f\x8b"
+SUFFIX = ".journal"
 _PARQUET = b"PAR1"
 _CHUNK = 1 << 16
 _HINT = "record it again"
+
+
+def journal_of(output: Path) -> Path:
+    """Return the journal of a recording, which becomes the trace ``output`` when it ends."""
+    return output.with_name(f"{output.name}{SUFFIX}")
 
 
 def read_journal(path: Path) -> tuple[Header, Texts, Iterator[Batch]]:

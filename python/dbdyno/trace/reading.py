@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dbdyno.base.errors import InputError, reason
 from dbdyno.trace.header import Header
-from dbdyno.trace.journal import MAGIC, read_journal
+from dbdyno.trace.journal import MAGIC, journal_of, read_journal
 from dbdyno.trace.parquet import Batch, Texts, read_parquet
 
 
@@ -34,6 +34,9 @@ def open_trace(path: Path) -> Trace:
             beginning = file.read(4)
     except OSError as error:
         hint = "record one with `dbdyno capture`"
+        journal = journal_of(path)
+        if journal.exists():
+            hint = f"if its recording was killed, run `dbdyno trace convert {journal} -o {path}`"
         raise InputError(str(path), f"cannot read the trace: {reason(error)}", hint) from error
     opened = read_journal(path) if beginning.startswith(MAGIC) else read_parquet(path)
     return Trace(path, *opened)

@@ -17,7 +17,7 @@ from typing import Any, Generic, ParamSpec
 from dbdyno.base.errors import InputError, SystemFailed, reason
 from dbdyno.trace.bound_values import UNKNOWN_PARAMETER, UnreadBytes
 from dbdyno.trace.header import Header
-from dbdyno.trace.journal import read_journal
+from dbdyno.trace.journal import SUFFIX, journal_of, read_journal
 from dbdyno.trace.journal_writer import JournalWriter
 from dbdyno.trace.parquet import TraceWriter
 from dbdyno.trace.recorded import Recorded
@@ -31,8 +31,6 @@ QUEUE_BYTES = 64 << 20
 
 # Statements of one member of the journal.
 _MEMBER = 20_000
-_SUFFIX = ".journal"
-
 
 _Told = ParamSpec("_Told")
 
@@ -162,11 +160,6 @@ def _converted(journal: Path, output: Path, dropped: int) -> Header:
         raise InputError(error.location, error.problem, hint) from error
 
 
-def journal_of(output: Path) -> Path:
-    """Return the journal of a recording, which becomes the trace ``output`` when it ends."""
-    return output.with_name(f"{output.name}{_SUFFIX}")
-
-
 def _create(journal: Path) -> None:
     try:
         os.close(os.open(journal, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
@@ -194,7 +187,7 @@ def convert(journal: Path, output: Path, dropped: int = 0) -> Header:
 def copy_key(journal: Path, output: Path) -> None:
     """Copy the key of a journal's hashes for the trace ``output``. Raises InputError if that has another key."""
     # A recording that was killed has left the key of the trace that it would have become.
-    traces = (journal, journal.with_suffix("")) if journal.suffix == _SUFFIX else (journal,)
+    traces = (journal, journal.with_suffix("")) if journal.suffix == SUFFIX else (journal,)
     key = next((found for each in traces if (found := known_key(each)) is not None), None)
     if key is None or known_key(output) == key:
         return

@@ -15,7 +15,7 @@ from pyarrow import parquet
 
 from dbdyno.base.errors import InputError, SystemFailed
 from dbdyno.trace.header import VERSION, Header, Transactions
-from dbdyno.trace.journal import packed
+from dbdyno.trace.journal import journal_of, packed
 from dbdyno.trace.journal_writer import JournalWriter
 from dbdyno.trace.parquet import Execution, TraceWriter
 from dbdyno.trace.reading import open_trace
@@ -113,6 +113,9 @@ def test_transactions_are_numbered_by_session() -> None:
 def test_wrong_files_are_named(tmp_path: Path) -> None:
     path = tmp_path / "x.trace"
     with pytest.raises(InputError, match=r"x\.trace: cannot read the trace: no such file"):
+        open_trace(path)
+    journal_of(path).touch()
+    with pytest.raises(InputError, match=rf"no such file.*`dbdyno trace convert {path}\.journal -o {path}`"):
         open_trace(path)
     path.write_text("select 1")
     with pytest.raises(InputError, match=r"x\.trace: not a trace; record one with `dbdyno capture`"):
