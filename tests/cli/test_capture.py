@@ -268,6 +268,26 @@ def test_a_converted_journal_has_its_key(cli: Cli, shop: Path) -> None:
     assert "my.sql: not a journal" in cli("trace", "convert", cli.write("my.sql", "x" * 9), "-o", "x.trace", code=2)
 
 
+def test_a_key_without_hashes_is_removed(cli: Cli, shop: Path) -> None:
+    log(cli.directory)
+    (cli.directory / "other.log").write_text("2026-11-29 10:00:00.000 UTC [1] LOG:  started\n")
+    (cli.directory / "bad.journal").write_bytes((cli.directory / "day.trace").read_bytes()[:-9])
+    (cli.directory / "bad.journal.key").write_bytes((cli.directory / "day.trace.key").read_bytes())
+    key = cli.directory / "x.trace.key"
+    failing = (
+        ("capture", "--from-log", "pg.csv", "--from-log", "other.log", "-o", "x.trace"),
+        ("capture", "--listen", "127.0.0.1:0", "--to", "mysql://h?no=1", "-o", "x.trace"),
+        ("trace", "convert", "bad.journal", "-o", "x.trace"),
+    )
+    for each in failing:
+        cli(*each, code=2)
+        assert not key.exists()
+    key.write_text("00" * 32)
+    for each in failing[:2]:
+        cli(*each, code=2)
+        assert key.read_text() == "00" * 32
+
+
 def test_the_command_for_a_server_allows_writes(cli: Cli) -> None:
     texts = ("select a from t where a = $1", "update t set a = $1")
     totals = [{"statement": each, "total_ms": 5.0, "rows": 1, "count": 10} for each in texts]

@@ -47,8 +47,8 @@ class CaptureOptions:
 
 def capture_trace(options: CaptureOptions) -> None:
     """Record a trace, and print what it contains. Raises DbdynoError."""
-    from dbdyno.trace.capture import LogOptions, record_logs, record_totals
     from dbdyno.trace.parquet import arrow
+    from dbdyno.trace.reports import without_unused_key
 
     sources = (options.logs, options.statistics is not None, options.listen is not None, options.program)
     if sum(map(bool, sources)) != 1:
@@ -57,6 +57,13 @@ def capture_trace(options: CaptureOptions) -> None:
     _check_proxy_options(options)
     arrow()
     output = new_file(options.output)
+    with without_unused_key(output):
+        _record(options, output)
+
+
+def _record(options: CaptureOptions, output: Path) -> None:
+    from dbdyno.trace.capture import LogOptions, record_logs, record_totals
+
     if options.program:
         _record_program(options, output)
         return
@@ -168,12 +175,14 @@ def _address(listen: str) -> str:
 def convert_journal(file: str, output: str) -> None:
     """Write a journal as a trace in Parquet, and print what it contains. Raises InputError, ExtraMissing."""
     from dbdyno.trace.parquet import arrow
-    from dbdyno.trace.reports import convert, copy_key
+    from dbdyno.trace.reports import convert, copy_key, without_unused_key
 
     arrow()
     made = new_file(output)
-    copy_key(Path(file), made)
-    _print_recorded(made, convert(Path(file), made), Console())
+    with without_unused_key(made):
+        copy_key(Path(file), made)
+        header = convert(Path(file), made)
+    _print_recorded(made, header, Console())
 
 
 def _totals(url: str) -> tuple[str, str]:

@@ -184,6 +184,20 @@ def convert(journal: Path, output: Path, dropped: int = 0) -> Header:
     return header
 
 
+@contextmanager
+def without_unused_key(output: Path) -> Iterator[None]:
+    """Remove the key of the trace ``output`` at the end, if it is new and nothing was recorded with it."""
+    key = key_path(output)
+    is_new = not key.exists()
+    try:
+        yield
+    finally:
+        # A journal that couldn't be converted has hashes, too.
+        has_hashes = journal_of(output).exists() or (output.exists() and output.stat().st_size > 0)
+        if is_new and not has_hashes:
+            key.unlink(missing_ok=True)
+
+
 def copy_key(journal: Path, output: Path) -> None:
     """Copy the key of a journal's hashes for the trace ``output``. Raises InputError if that has another key."""
     # A recording that was killed has left the key of the trace that it would have become.
