@@ -302,3 +302,16 @@ def test_a_run_of_other_statements_is_not_compared(cli: Cli, shop: Path) -> None
     cli("run", "other.sql", "--mix", "--system", "sqlite:shop.db", "--rounds", "1", "--set", "seconds=0.2")
     told = cli("trace", "compare", "day.trace", "last", code=2)
     assert "no statement of day.trace is in it; name a run of the trace's workload" in told
+
+
+def test_a_run_of_several_systems_is_compared_by_cell(cli: Cli, shop: Path) -> None:
+    cli.write("my.sql", "select id from users where mail = 'm1@x';\n")
+    systems = ("--system", "sqlite:shop.db", "--system", "sqlite:shop.db?cache_size=10")
+    cli("run", "my.sql", "--mix", *systems, "--rounds", "1", "--set", "seconds=0.2")
+    told = cli("trace", "compare", "day.trace", code=2)
+    first, second = (f"seconds=0.2,system={each}" for each in systems[1::2])
+    assert f"choose it with `--cell ID`: `{first}`, `{second}`" in told
+    shown = cli("trace", "compare", "day.trace", "--cell", "system=sqlite:shop.db?cache_size=10")
+    assert "Shares of time differ" in shown
+    told = cli("trace", "compare", "day.trace", "--cell", "seconds=0.2", code=2)
+    assert f"--cell seconds=0.2: several cells fit; name one of `{first}`, `{second}`" in told

@@ -4,7 +4,15 @@ from typing import Annotated, Literal
 
 import typer
 
-from dbdyno.cli.options import AllowWritesOption, DirOption, JsonOption, RunArgument, StoreOption, SystemOption
+from dbdyno.cli.options import (
+    AllowWritesOption,
+    CellOption,
+    DirOption,
+    JsonOption,
+    RunArgument,
+    StoreOption,
+    SystemOption,
+)
 
 trace = typer.Typer(name="trace", help="Show what an application sent to its database.")
 
@@ -33,14 +41,15 @@ def show_trace(
 def compare_trace(
     file: TraceArgument,
     run: RunArgument = "last",
+    cell: CellOption = None,
     top: Annotated[int, typer.Option("--top", min=1, help="Number of statements to show")] = 10,
     store: StoreOption = None,
     json: JsonOption = None,
 ) -> None:
     """Compare a trace with a run of its workload: the mix, and the time of each statement."""
-    from dbdyno.cli.trace_comparison import print_comparison
+    from dbdyno.cli.trace_comparison import Compared, print_comparison
 
-    print_comparison(file, run, store, top, json)
+    print_comparison(file, Compared(run, store, cell), top, json)
 
 
 @trace.command("convert")

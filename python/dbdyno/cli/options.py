@@ -98,6 +98,9 @@ MetricOption = Annotated[
     ),
 ]
 AcrossOption = Annotated[bool, typer.Option("--across-machines", help="Rank runs of different machines too")]
+CellOption = Annotated[
+    str | None, typer.Option("--cell", metavar="ID", help="The cell, if there are several: threads=2")
+]
 VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Show all that is known, below the answer")]
 StatementBudgetOption = Annotated[
     str, typer.Option("--budget", metavar="TIME", help="Time that the run may take, e.g. 10m")

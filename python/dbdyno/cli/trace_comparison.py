@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from rich.text import Text
@@ -23,6 +23,7 @@ from dbdyno.base.console import Console
 from dbdyno.base.errors import InputError
 from dbdyno.base.numbers import figure, milliseconds, percent, whole
 from dbdyno.cli.statement_table import statement_table
+from dbdyno.model.cell_choice import choose_cell, shown_ids
 from dbdyno.model.result import Cell
 from dbdyno.report.export import check_writable, is_output, write_text
 from dbdyno.store import open_store
@@ -33,14 +34,23 @@ from dbdyno.trace.summary import summarize
 _CLOSE = 0.8
 
 
-def print_comparison(file: str, run: str, store: str | None, top: int, json_file: Path | None) -> None:
+@dataclass(frozen=True)
+class Compared:
+    """The run to compare a trace with: its id, its store, and the id of its cell if it has several."""
+
+    run: str
+    store: str | None
+    cell: str | None
+
+
+def print_comparison(file: str, compared: Compared, top: int, json_file: Path | None) -> None:
     """Print how a run agrees with a trace. Raises InputError, ExtraMissing, StoreError."""
     if json_file is not None:
         check_writable(json_file, "--json")
     trace = open_trace(Path(file))
-    with closing(open_store(store, make=False)) as opened:
-        document = read_run(opened, run)
-    cell = _only_cell(document.cells, document.id)
+    with closing(open_store(compared.store, make=False)) as opened:
+        document = read_run(opened, compared.run)
+    cell = _chosen_cell(document.cells, document.id, compared.cell)
     summary = summarize(trace)
     agreements = compare_with_trace(summary, cell, trace.header.engine)
     if not any(one.recorded.count and one.run.count and not is_control(one.statement) for one in agreements):
@@ -78,12 +88,15 @@ def print_comparison(file: str, run: str, store: str | None, top: int, json_file
         write_text(json_file, json.dumps(made, indent=2) + "\n")
 
 
-def _only_cell(cells: list[Cell], run: str) -> Cell:
+def _chosen_cell(cells: list[Cell], run: str, wanted: str | None) -> Cell:
     measured = [cell for cell in cells if cell.operations]
-    if len(measured) != 1:
+    if not measured:
+        raise InputError(f"run {run}", "the times of statements are missing", "name a run of the trace's workload")
+    if wanted is not None:
+        return choose_cell(wanted, measured)
+    if len(measured) > 1:
         problem = f"{len(measured)} cells have times of statements, but one is compared with a trace"
-        problem = problem if measured else "the times of statements are missing"
-        raise InputError(f"run {run}", problem, "run the workload with one system and one number of clients")
+        raise InputError(f"run {run}", problem, f"choose it with `--cell ID`: {shown_ids(measured)}")
     return measured[0]
 
 

@@ -10,6 +10,7 @@ from dbdyno.cli.completion import complete_runs_and_experiments
 from dbdyno.cli.option_values import read_bytes, read_duration, read_rounds
 from dbdyno.cli.options import (
     AllowWritesOption,
+    CellOption,
     ClientsOption,
     DirOption,
     IndexBudgetOption,
@@ -36,16 +37,12 @@ _Subject = Annotated[
         autocompletion=complete_runs_and_experiments,
     ),
 ]
-_CellOption = Annotated[
-    str | None, typer.Option("--cell", metavar="ID", help="The cell, if the experiment has several: threads=2")
-]
-
 _BudgetOption = Annotated[str, typer.Option("--budget", metavar="TIME", help="Time that the run may take, e.g. 5m")]
 
 
 def why(
     subject: _Subject = "last",
-    cell: _CellOption = None,
+    cell: CellOption = None,
     chosen: SetOption = None,
     system: SystemOption = None,
     mix: MixOption = False,
@@ -89,7 +86,7 @@ def why(
 
 def tune(
     subject: _Subject,
-    cell: _CellOption = None,
+    cell: CellOption = None,
     chosen: SetOption = None,
     system: SystemOption = None,
     clients: ClientsOption = None,

@@ -16,6 +16,7 @@ from dbdyno.engines.server.local import runs_here
 from dbdyno.experiment import Experiment
 from dbdyno.experiment.compile import refusal
 from dbdyno.experiment.design import Chosen, make_cells
+from dbdyno.model.cell_choice import choose_cell
 from dbdyno.model.events.trial import TrialResult
 from dbdyno.model.plan.cell import CompiledCell, ResolvedCell
 from dbdyno.model.plan.change import Resource
@@ -57,13 +58,7 @@ def pick(experiment: Experiment, chosen: Chosen, systems: Sequence[SystemSpec], 
     """
     cells = make_cells(experiment, chosen, systems, refusal).cells
     if wanted is not None:
-        named = [cell for cell in cells if cell.id == wanted]
-        fitting = named or [cell for cell in cells if set(wanted.split(",")) <= set(cell.id.split(","))]
-        if len(fitting) == 1:
-            return Picked(fitting[0], "")
-        known = ", ".join(f"`{cell.id}`" for cell in (fitting or cells)[:4])
-        problem = "several cells fit" if fitting else "there is no such cell"
-        raise InputError(f"--cell {wanted}", problem, f"name one of {known}")
+        return Picked(choose_cell(wanted, cells), "")
     candidates = [cell for cell in cells if cell.system.name == cells[0].system.name]
     taken = candidates[-1]
     if len(cells) == 1:
