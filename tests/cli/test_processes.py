@@ -93,12 +93,14 @@ def test_ctrl_c_ends_all_processes_and_keeps_what_they_measured(cli: Cli, small:
     workers = workers_at_work(process.pid, 2)
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    out, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
+    assert "trial failed" not in out
     assert not any(worker.is_running() for worker in workers)
     document = json.loads((cli.directory / "out.json").read_text())
     trial = document["cells"][0]["rounds"][0]
     assert trial["status"] == "interrupted"
+    assert document["failed_trials"] == []
     assert trial["issued"] == trial["ok"] + sum(trial["failed"].values()) + trial["skipped"] + trial["in_flight"]
 
 

@@ -20,7 +20,7 @@ _Cell = TypeVar("_Cell", bound=Identified)
 
 
 def choose_cell(wanted: str, cells: Sequence[_Cell]) -> _Cell:
-    """Return the cell with this id, or the only cell with these levels. Raises InputError."""
+    """Return the cell with the id ``wanted``, or the only cell with all levels in it. Raises InputError."""
     named = [cell for cell in cells if cell.id == wanted]
     fitting = named or [cell for cell in cells if set(wanted.split(",")) <= set(cell.id.split(","))]
     if len(fitting) == 1:

@@ -107,10 +107,13 @@ def latency_of(times: Latency, name: str) -> str:
 
 
 def round_value(round_: Round) -> str:
-    """Return a round's throughput in short, or ✗ if the round failed; outliers are marked with *."""
-    if round_.status != "done":
-        return "✗"
-    return short(round_.throughput) + ("*" if round_.outlier else "")
+    """Return a round's throughput in short, or the mark of a lost round; outliers are marked with *."""
+    return lost_mark(round_) or short(round_.throughput) + ("*" if round_.outlier else "")
+
+
+def lost_mark(round_: Round) -> str:
+    """Return ✗ for a round that failed, - for an interrupted round, otherwise an empty string."""
+    return {"failed": "✗", "interrupted": "-"}.get(round_.status, "")
 
 
 def ceilings(document: Document) -> dict[str, list[float | None]]:

@@ -248,9 +248,9 @@ def round_rows(document: Document) -> list[dict[str, Any]]:
 def _round(round_: Round | None) -> dict[str, str]:
     if round_ is None:
         return {"text": "", "style": "", "title": ""}
-    lost = round_.status != "done"
+    lost = lines.lost_mark(round_)
     style = " lost" if lost else " outlier" if round_.outlier else ""
-    text = "✗" if lost else figure(round_.throughput) + ("*" if round_.outlier else "")
+    text = lost or figure(round_.throughput) + ("*" if round_.outlier else "")
     return {"text": text, "style": style, "title": round_.error or ""}
 
 

@@ -186,7 +186,7 @@ def convert(journal: Path, output: Path, dropped: int = 0) -> Header:
 
 @contextmanager
 def without_unused_key(output: Path) -> Iterator[None]:
-    """Remove the key of the trace ``output`` at the end, if it is new and has no hashes."""
+    """Remove the key of the trace ``output`` at the end, if it is new and unused."""
     key = key_path(output)
     is_new = not key.exists()
     try:

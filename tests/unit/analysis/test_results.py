@@ -23,8 +23,10 @@ from dbdyno.model.events.trial import TrialResult
 from dbdyno.model.result import Bottleneck, Cell, Document
 from dbdyno.model.result.convert import to_json
 from dbdyno.model.result.schema import json_schema
+from dbdyno.report.brief import brief_lines
 from dbdyno.report.export import markdown_text
 from dbdyno.report.frames.cells import cells_frame
+from dbdyno.report.lines import lost_mark
 from dbdyno.report.openmetrics import openmetrics_text
 from dbdyno.store import RunRecord, TrialRecord, open_store
 from experiment_files import result_schema
@@ -187,7 +189,6 @@ def test_accounting_that_do_not_balance_are_no_result() -> None:
         {
             "cell": "a",
             "block": 0,
-            "status": "failed",
             "kind": "accounting",
             "error": "the accounting does not balance: 100 issued, 90 accounted for",
         }
@@ -202,6 +203,14 @@ def test_a_failed_trial_is_kept_with_its_cause_and_does_not_count() -> None:
     assert cell.rounds[1].throughput is None
     assert document.failed_trials[0].error == "killed by signal 9"
     assert cell.throughput.mean == cell.rounds[0].throughput
+
+
+def test_an_interrupted_trial_has_not_failed() -> None:
+    interrupted = trial(1, status="interrupted", result=None, error="the run was interrupted in this trial")
+    document = one_cell([trial(), interrupted])
+    assert document.failed_trials == []
+    assert lost_mark(document.cells[0].rounds[1]) == "-"
+    assert not any("trial failed" in line.plain for line in brief_lines(document, 80))
 
 
 def test_of_a_trial_done_again_the_latest_counts() -> None:

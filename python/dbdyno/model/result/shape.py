@@ -82,14 +82,12 @@ class Recommendation:
 
 @dataclass(slots=True, kw_only=True)
 class FailedTrial:
-    """A trial without a result."""
+    """A trial that failed."""
 
     cell: str
     """The id of the cell."""
     block: int
     """The number of the round."""
-    status: str
-    """failed or interrupted."""
     kind: str | None
     """The kind of error."""
     error: str
@@ -176,7 +174,7 @@ class Document:
     findings: list[Finding]
     """Conclusions from the observations."""
     failed_trials: list[FailedTrial]
-    """Trials without a result."""
+    """Trials that failed. Interrupted trials aren't included."""
     why: Why | None
     """The result of `dbdyno why`; null for other commands."""
     indexes: list[Indexes]
