@@ -146,6 +146,14 @@ def test_what_cannot_be_a_workload_is_one_message(cli: Cli, shop: Path, argument
     assert words in said and said.count("dbdyno: ") == 1
 
 
+@pytest.mark.parametrize("command", [("run",), ("run", "--mix"), ("describe", "--check")])
+def test_a_rejected_statement_is_named_by_its_line(cli: Cli, shop: Path, command: tuple[str, ...]) -> None:
+    del shop
+    cli.write("bad.sql", "-- :id = @id of customers\nselect :id;\n\n-- name: two\nselect gone\nfrom customers;\n")
+    said = cli(command[0], "bad.sql", *command[1:], "--system", "sqlite:shop.db", code=2)
+    assert said == ("dbdyno: bad.sql, line 5: two: rejected by sqlite:shop.db: no such column: gone (SQLITE_ERROR)\n")
+
+
 def test_an_experiment_takes_values_of_an_existing_column(cli: Cli, shop: Path) -> None:
     text = 'name = "x"\ntitle = "X"\n[load]\nstop = { transactions = 50 }\n[[transactions]]\nname = "t"\n'
     generator = '{ column = "customers.id", draw = { zipf = 1.1 } }'

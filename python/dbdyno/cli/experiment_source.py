@@ -1,7 +1,7 @@
 """The experiment of a command: a built-in one, a file, or pgbench scripts."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from dbdyno.base.errors import InputError
@@ -141,10 +141,15 @@ class ExperimentSource:
         if self.mix:
             from dbdyno.experiment.mix import mix_experiment
 
-            return mix_experiment(read_statements(text, file, engine), given, file, engine)
-        queries = read_queries(text, file, engine)
-        queries = merged(queries) if is_trace else queries
-        return queries_experiment(queries, given, file, engine, keeps_data=_keeps_data(systems))
+            queries = read_statements(text, file, engine)
+            made = mix_experiment(queries, given, file, engine)
+        else:
+            queries = read_queries(text, file, engine)
+            queries = merged(queries) if is_trace else queries
+            made = queries_experiment(queries, given, file, engine, keeps_data=_keeps_data(systems))
+        # Only a file has lines that the user can look up.
+        places = {} if is_trace else {each.name: f"{file}, line {each.line}: {each.name}" for each in queries}
+        return replace(made, places=places)
 
     def _text_of_trace(self, file: str, systems: Sequence[str]) -> str:
         """Make a workload of a trace, whose values are those of the first system."""

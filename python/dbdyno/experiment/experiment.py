@@ -38,7 +38,8 @@ _FACTOR_KEYS = ("factors", "exclude")
 class Experiment:
     """An experiment file. ``location``: its name in messages. ``folder``: the base of relative paths in it.
 
-    ``text``: the content of the file, which is stored with each run.
+    ``text``: the content of the file, which is stored with each run. ``places``: file and line of each statement of a
+    SQL file, by its name.
     """
 
     head: Head
@@ -48,6 +49,7 @@ class Experiment:
     folder: Path
     document: Mapping[str, Any] = field(repr=False)
     text: str = field(repr=False)
+    places: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def name(self) -> str:

@@ -53,4 +53,4 @@ def resolve(experiment: Experiment, cell: Cell) -> ResolvedCell:
     """
     definition = experiment.definition(cell.levels)
     settings = read_settings(experiment, definition, cell)
-    return ResolvedCell(cell.id, cell.levels, cell.system, definition, settings)
+    return ResolvedCell(cell.id, cell.levels, cell.system, definition, settings, experiment.places)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from dbdyno.base.errors import InputError
@@ -50,7 +51,8 @@ def with_samples(experiment: Experiment, sample: Sample) -> Experiment:
                 drawn[sample_name(name, [other for other in names if other != name])] = list(values)
     made = write_toml({"samples": escape(drawn)})
     text = f"{experiment.text.rstrip()}\n\n# Values that dbdyno has drawn from the columns before the run.\n{made}"
-    return make_experiment(parse(text, experiment.location, experiment.folder))
+    sampled = make_experiment(parse(text, experiment.location, experiment.folder))
+    return replace(sampled, places=experiment.places)
 
 
 def _columns(part: Any) -> Iterator[Mapping[str, Any]]:

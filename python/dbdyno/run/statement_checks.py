@@ -128,7 +128,7 @@ def check_statements(cells: Iterable[CompiledCell], provisioners: Provisioners) 
         sets[name].add(work_key(empty))
         try:
             with unkept():
-                _prepare(empty, provisioners)
+                _prepare(empty, provisioners, _places(empty))
         except InputError as error:
             errors.setdefault(name, {}).update(_each(error))
             continue
@@ -147,6 +147,7 @@ def check_each_statement(cells: Iterable[CompiledCell], provisioners: Provisione
     exist, so that this is fast. Raises InputError with each statement that a system rejects.
     """
     by_system: dict[str, CompiledCell] = {}
+    places: dict[str, str] = {}
     for cell in cells:
         # The other check creates a run's own tables first.
         makes_tables = bool(cell.tables or cell.before or cell.after)
@@ -155,11 +156,12 @@ def check_each_statement(cells: Iterable[CompiledCell], provisioners: Provisione
             continue
         known = by_system.get(cell.cell.system.name)
         by_system[cell.cell.system.name] = cell if known is None else _joined(known, cell)
+        places = _places(cell) | places
     errors: dict[str, InputError] = {}
     for cell in by_system.values():
         try:
             with unkept():
-                _prepare(cell, provisioners)
+                _prepare(cell, provisioners, places)
         except InputError as error:
             errors |= _each(error)
         except SystemFailed:
@@ -209,9 +211,10 @@ def _open(compiled: CompiledCell, lenient: Provisioners, strict: Provisioners) -
         return Opened(system.name, system.engine, "", None)
     # Prepare it before the check for writes, which reports invalid statements as possible writes.
     is_made = bool(compiled.before or compiled.after)
-    facts = None if is_made else _prepare(compiled, lenient).engine
+    places = _places(compiled)
+    facts = None if is_made else _prepare(compiled, lenient, places).engine
     if facts is None:
-        facts = _prepare(compiled, strict).engine
+        facts = _prepare(compiled, strict, places).engine
     else:
         strict.of(compiled).check(compiled)
     prepares = engine.grammar is not None
@@ -222,7 +225,15 @@ def _open(compiled: CompiledCell, lenient: Provisioners, strict: Provisioners) -
     return Opened(system.name, facts.engine, facts.version, len(_texts(compiled)), unprepared)
 
 
-def _prepare(compiled: CompiledCell, provisioners: Provisioners) -> TrialResult:
+def _places(cell: CompiledCell) -> dict[str, str]:
+    """Return file and line of the statements of a SQL file, by their text."""
+    places, alone = cell.cell.places, str(cell.cell.factors.get(STATEMENT))
+    found = {each.sql: places.get(alone) or places.get(each.name) for each in cell.task.statements}
+    return {sql: place for sql, place in found.items() if place is not None}
+
+
+def _prepare(compiled: CompiledCell, provisioners: Provisioners, places: Mapping[str, str]) -> TrialResult:
+    """Prepare a cell's statements. ``places``: file and line by text. Raises InputError, SystemFailed."""
     provisioner = provisioners.of(compiled)
     provisioner.check(compiled)
     with provisioner.ready(compiled, 0) as ready:
@@ -231,9 +242,7 @@ def _prepare(compiled: CompiledCell, provisioners: Provisioners) -> TrialResult:
             return prepare_on(ready.target, statements, provisioners)
         except SystemFailed as error:
             wrong = [
-                InputError(
-                    compiled.cell.system.name, f"{_shown(statement.sql)}: {words}", missing_database(compiled, words)
-                )
+                _wrong(compiled, statement, words, places.get(statement.sql))
                 for statement in statements
                 if (words := _refused(ready.target, statement, provisioners)) is not None
             ]
@@ -241,6 +250,14 @@ def _prepare(compiled: CompiledCell, provisioners: Provisioners) -> TrialResult:
             if not wrong or _refused(ready.target, None, provisioners) is not None:
                 raise SystemFailed(_words(error)) from error
             raise _together(wrong) from error
+
+
+def _wrong(compiled: CompiledCell, statement: Statement, words: str, place: str | None) -> InputError:
+    """Return the error of a rejected statement. ``place``: its file and line, if it has them."""
+    system, hint = compiled.cell.system.name, missing_database(compiled, words)
+    if place is None:
+        return InputError(system, f"{_shown(statement.sql)}: {words}", hint)
+    return InputError(place, f"rejected by {system}: {words}", hint)
 
 
 def _refused(target: Mapping[str, Any], statement: Statement | None, provisioners: Provisioners) -> str | None:

@@ -51,6 +51,8 @@ class ResolvedCell(Cell):
     """The tables, transactions and load, with all references to factors replaced."""
     settings: Settings = field(hash=False, compare=False)
     """The validated settings of the system."""
+    places: Mapping[str, str] = field(default_factory=dict, hash=False, compare=False, repr=False)
+    """File and line of each statement of a SQL file, by its name."""
 
 
 @dataclass(frozen=True)
