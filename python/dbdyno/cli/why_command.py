@@ -65,8 +65,9 @@ def why(
 ) -> None:
     """Find the bottleneck of a cell experimentally: make one resource slower, or free, at a time.
 
-    For an open loop, find what determines its response time (p99).
+    For an open loop, find what determines its response time (p99). For a .sql file, `--clients` implies `--mix`.
     """
+    from dbdyno.cli.experiment_source import is_sql_file
     from dbdyno.cli.exports import Exports
 
     options = RunOptions(
@@ -81,6 +82,8 @@ def why(
         fix=fix,
     )
     exports = Exports(json=json, markdown=markdown, report=report)
+    # A statement alone has one client.
+    mix = mix or (clients is not None and is_sql_file(subject))
     _answer(subject, chosen, options, store, exports, mix=mix, clients=clients, verbose=verbose)
 
 
