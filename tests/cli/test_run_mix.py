@@ -147,7 +147,7 @@ def test_what_cannot_be_a_workload_is_one_message(cli: Cli, shop: Path, argument
     assert words in said and said.count("dbdyno: ") == 1
 
 
-@pytest.mark.parametrize("command", [("run",), ("run", "--mix"), ("describe", "--check")])
+@pytest.mark.parametrize("command", [("run",), ("run", "--mix"), ("describe", "--check"), ("why", "--mix"), ("tune",)])
 def test_a_rejected_statement_is_named_by_its_line(cli: Cli, shop: Path, command: tuple[str, ...]) -> None:
     del shop
     cli.write("bad.sql", "-- :id = @id of customers\nselect :id;\n\n-- name: two\nselect gone\nfrom customers;\n")

@@ -26,6 +26,7 @@ from dbdyno.run.machine import ceiling, probe_seconds
 from dbdyno.run.provisioners import Provisioners
 from dbdyno.run.request import check_capacity
 from dbdyno.run.runner import FRESH_WARMUP_S, measure
+from dbdyno.run.statement_checks import check_each_statement
 from dbdyno.run.trial import Plan, Trial, Watcher
 
 # Seconds of the pilot, of a pilot with few arrivals, and of its warm-up.
@@ -88,6 +89,7 @@ def plan_why(
         provisioners.interrupted.handle_signals(),
     ):
         provisioners.of(base).check(base)
+        check_each_statement([base], provisioners)
         pilot, target = _pilot(base, seed, provisioners)
         socket = engine.unix_socket(target)
     tried = changes_of(base, pilot, is_local=runs_here(cell.system.host), socket=socket)
