@@ -151,7 +151,7 @@ class DjangoHook:
 _PERCENT = re.compile(r"%(?:%|s|\((\w+)\)s)")
 
 
-def _as_sqlite(found: re.Match[str]) -> str:
+def _with_marks(found: re.Match[str]) -> str:
     if found[0] == "%%":
         return "%"
     return "?" if found[1] is None else f":{found[1]}"
@@ -165,7 +165,8 @@ class _DjangoConnection:
         self._is_open = False
         # Drivers of servers write parameters into the text, unless `server_side_binding` is set.
         binds = connection.settings_dict.get("OPTIONS", {}).get("server_side_binding")
-        self._once = True if connection.Database.paramstyle == "qmark" else False if binds else None
+        self._has_marks = connection.Database.paramstyle == "qmark"
+        self._once = True if self._has_marks else False if binds else None
         connection._commit = self._wrapped("commit", connection._commit)
         connection._rollback = self._wrapped("rollback", connection._rollback)
 
@@ -203,10 +204,10 @@ class _DjangoConnection:
         return result
 
     def _sent(self, text: str, parameters: Any) -> str:
-        """Return the text as SQLite gets it, with unambiguous `?`. For servers, undo doubled percent signs."""
-        if parameters is None or self._connection.vendor != "sqlite":
+        """Return the text as the driver gets it, with `?`. For other drivers, undo doubled percent signs."""
+        if parameters is None or not self._has_marks:
             return _plain(text, parameters)
-        return _PERCENT.sub(_as_sqlite, text)
+        return _PERCENT.sub(_with_marks, text)
 
     def _add(
         self, text: str, parameters: Any, start: int, duration: int, rows: int | None = None, error: str | None = None
