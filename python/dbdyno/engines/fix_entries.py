@@ -20,9 +20,9 @@ class Limited(Protocol):
 class Entry:
     """An entry of a catalog of fixes.
 
-    ``name``: its subject; ``against``: the entry is tried if one of these resources limits the cell; ``applies``:
-    further conditions, a clause for the documentation; ``make``: yields the fixes for a
-    :class:`dbdyno.engines.fixes.Situation`, none if they are in effect already.
+    ``name``: its subject; ``against``: the entry is tried if one of these resources limits the cell, and relieves the
+    first one most; ``applies``: further conditions, a clause for the documentation; ``make``: yields the fixes for a
+    :class:`dbdyno.engines.fixes.Situation`, the most useful one first, none if they are in effect already.
     """
 
     name: str

@@ -46,7 +46,8 @@ _ROOM = 1.25
 class StatementFacts:
     """A statement of a cell's transactions. ``values``: parameter values, if every execution uses the same ones.
 
-    ``plan``: the engine's plan, one step per line; ``rows``: rows returned per execution.
+    ``plan``: the engine's plan, one step per line; ``rows``: rows returned per execution; ``seconds``: measured time of
+    all executions.
     """
 
     name: str
@@ -54,6 +55,7 @@ class StatementFacts:
     values: Sequence[Any] = ()
     plan: Sequence[str] = ()
     rows: float | None = None
+    seconds: float = 0.0
 
     @property
     def writes(self) -> bool:
@@ -120,6 +122,11 @@ class Situation:
     def reads(self) -> bool:
         """Whether a statement only reads."""
         return any(not statement.writes for statement in self.statements)
+
+    @cached_property
+    def by_time(self) -> Sequence[StatementFacts]:
+        """The statements, ordered by the time that they took, the longest first."""
+        return sorted(self.statements, key=lambda statement: -statement.seconds)
 
     @cached_property
     def plans(self) -> Sequence[PlanRead]:

@@ -135,7 +135,7 @@ class Fixer:
 
     def _useful_fixes(self, fixes: Sequence[Fix]) -> tuple[list[Fix], list[str]]:
         """Leave out indexes that no plan would use, if the engine knows that without creating them."""
-        indexes = {fix.name: fix.statements[0] for fix in fixes if _is_index(fix)}
+        indexes = {fix.name: fix.statements[0] for fix in fixes if fix.is_index}
         # A server has to run for that; what is known of a file costs as much as the index.
         engine = engine_of(self._base.cell.system.engine)
         if not indexes or not engine.is_server or self._base.cell.system.host is not None:
@@ -251,10 +251,6 @@ class Fixer:
                 overrun_s=tuning.budget_s,
             )
         return replace(tuning, budget_s=left_s * (_SECOND_SHARE if number < _STAGES - 1 else 1.0))
-
-
-def _is_index(fix: Fix) -> bool:
-    return len(fix.statements) == 1 and fix.statements[0].startswith("create index")
 
 
 def _rounds(plan: Plan) -> str:

@@ -1,5 +1,6 @@
 """The catalogues of fixes: what applies to which cell, what it costs, and how transactions are written otherwise."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -321,6 +322,68 @@ class TestIndexes:
     def test_a_server_that_runs_already_is_given_none(self) -> None:
         of = postgresql("processors", statements=[SCAN], catalog=CATALOG, named=True, own_tables=False)
         assert not any(each.statements for each in choose(of, 99).fixes)
+
+
+class TestOrder:
+    """A file lock limits a load whose statements could use many indexes."""
+
+    TABLES = 12
+
+    def of(self, *resources: str, engine: str = "sqlite", **changed: object) -> Situation:
+        read = {"sqlite": "SCAN", "postgresql": "Seq Scan on"}[engine]
+        tables = [CATALOG["tables"][0] | {"name": f"t{number}"} for number in range(self.TABLES)]
+        scans = [
+            StatementFacts(f"scan {number}", f"select name from t{number} where n = ?", (), (f"{read} t{number}",), 1.0)
+            for number in range(self.TABLES)
+        ]
+        return situation(
+            *resources,
+            engine=engine,
+            statements=[UPDATE, *scans],
+            transactions=[steps("begin", *range(self.TABLES + 1), "commit")],
+            catalog={"tables": tables},
+            load=load(clients=8),
+            **changed,
+        )
+
+    def test_what_relieves_a_file_lock_most_precedes_indexes(self) -> None:
+        chosen = [each.name for each in choose(self.of("locks", "flush", "processors")).fixes]
+        assert {"journal_mode=wal", "begin immediate", "pool of 2"} == set(chosen[:3])
+        assert chosen.index("journal_mode=wal") < chosen.index("index t0 (n)")
+
+    def test_indexes_take_half_of_the_places_unless_there_are_too_few_others(self) -> None:
+        def count(*resources: str) -> int:
+            return sum(each.is_index for each in choose(self.of(*resources)).fixes)
+
+        assert count("locks", "flush", "processors") == 5
+        # Only the mapping of the file and its cache are known for it.
+        assert count("cache") == 8
+
+    @pytest.mark.parametrize(
+        ("engine", "settings", "known"),
+        [
+            ("sqlite", SQLITE, {"journal_mode=wal", "journal_mode=wal, synchronous=normal", "journal_mode=persist"}),
+            (
+                "postgresql",
+                {"synchronous_commit": "on", "fsync": "on", "commit_delay": "0", "jit": "on"},
+                {"synchronous_commit=off", "commit_delay=200, commit_siblings=3"},
+            ),
+        ],
+    )
+    def test_what_relieves_commits_precedes_indexes(
+        self, engine: str, settings: Mapping[str, str], known: set[str]
+    ) -> None:
+        found = choose(self.of("flush", "processors", engine=engine, settings=settings)).fixes
+        chosen = [each.name for each in found]
+        first_index = next(number for number, each in enumerate(found) if each.is_index)
+        assert known <= set(chosen[:first_index])
+
+    def test_statements_that_take_longest_have_their_indexes_first(self) -> None:
+        of = self.of("processors")
+        slowest = replace(of.statements[7], seconds=2.0)
+        of = replace(of, statements=[*of.statements[:7], slowest, *of.statements[8:]])
+        found = [each.name for each in choose(of).fixes if each.is_index]
+        assert found[:2] == ["index t6 (n)", "covering index t6 (n, name)"]
 
 
 class TestTransactions:

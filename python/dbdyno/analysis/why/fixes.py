@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 from dbdyno.analysis.why.indexes import covering_fixes, index_fixes
 from dbdyno.analysis.why.rewrite import can_batch, can_insert_rows, can_join_reads
@@ -160,17 +161,18 @@ class Chosen:
 def choose(situation: Situation, most: int = MAX_FIXES) -> Chosen:
     """Return the fixes that apply to a cell, ordered by the rank of the resource that they relieve.
 
-    Fixes that may prevent the cell's failed transactions precede the others.
+    For one resource, fixes that mainly relieve it come first. Fixes that may prevent the cell's failed transactions
+    precede all these. At most half of the fixes are indexes, unless too few other fixes apply.
 
     Fixes don't change the settings of a server that dbdyno didn't start.
     """
-    own = [fix for entry in engine_of(situation.engine).fixes() for fix in entry.fixes(situation)]
+    own = _in_turns(engine_of(situation.engine).fixes(), situation)
     left_out = [
         f"{fix.name} (a setting of a server that dbdyno didn't start)"
         for fix in own
         if situation.named and fix.settings
     ]
-    fixes = [fix for entry in ENTRIES for fix in entry.fixes(situation)]
+    fixes = _in_turns(ENTRIES, situation)
     if not situation.may_index:
         tables = "a table of a server that dbdyno didn't start; `dbdyno queries` measures it on a copy"
         left_out += [f"{fix.name} ({tables})" for fix in fixes if fix.statements]
@@ -184,10 +186,22 @@ def choose(situation: Situation, most: int = MAX_FIXES) -> Chosen:
     by_name = {fix.name: fix for fix in fixes}
     ranked = sorted(
         by_name.values(),
-        key=lambda fix: (not _may_cure(fix, situation), min(_rank(each, situation) for each in fix.against)),
+        key=lambda fix: (
+            not _may_cure(fix, situation),
+            min((_rank(each, situation), place) for place, each in enumerate(fix.against)),
+        ),
     )
+    indexes = [fix for fix in ranked if fix.is_index]
+    surplus = indexes[max(most // 2, most - (len(ranked) - len(indexes))) :]
+    ranked = [*(fix for fix in ranked if fix not in surplus), *surplus]
     left_out += [f"{fix.name} (more than {most})" for fix in ranked[most:]]
     return Chosen([_only_limiting(fix, situation) for fix in ranked[:most]], left_out)
+
+
+def _in_turns(entries: Sequence[Entry], situation: Situation) -> list[Fix]:
+    """Return the first fix of each entry, then the second of each, and so on."""
+    turns = zip_longest(*(entry.fixes(situation) for entry in entries))
+    return [fix for turn in turns for fix in turn if fix is not None]
 
 
 def _may_cure(fix: Fix, situation: Situation) -> bool:

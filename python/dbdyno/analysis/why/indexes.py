@@ -13,9 +13,9 @@ from dbdyno.model.plan.fix import Fix
 
 
 def index_fixes(situation: Situation) -> Iterator[Fix]:
-    """Yield the indexes that would avoid full scans and sorts."""
+    """Yield the indexes that would avoid full scans and sorts, beginning with the slowest statements."""
     engine = engine_of(situation.engine)
-    for statement in situation.statements:
+    for statement in situation.by_time:
         for _, index in avoidable_scans(engine, statement.sql, statement.plan, statement.rows, dict(situation.catalog)):
             if isinstance(index, Index) and index.existing is None:
                 yield _fix(situation, index, "the statement finds its rows by an index")
@@ -23,7 +23,7 @@ def index_fixes(situation: Situation) -> Iterator[Fix]:
 
 def covering_fixes(situation: Situation) -> Iterator[Fix]:
     """Yield for each statement the best index that has all columns that the statement reads from a table."""
-    for statement in situation.statements:
+    for statement in situation.by_time:
         plan = engine_of(situation.engine).read_plan(statement.plan)
         indexes = index_candidates(
             statement.sql, situation.product or situation.engine, dict(situation.catalog), plan=plan

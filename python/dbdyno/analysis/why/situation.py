@@ -65,9 +65,11 @@ def _known(resource: str) -> Resource:
 
 def _statements(compiled: CompiledCell, cell: Cell) -> Sequence[StatementFacts]:
     told = {statement.name: statement for statement in cell.statements}
+    seconds = {operation.name: operation.seconds for operation in cell.operations if operation.kind == "statement"}
     made = []
     for statement in compiled.task.statements:
         seen = told.get(statement.name)
         plan, rows = ((), None) if seen is None else (seen.plan, seen.rows)
-        made.append(StatementFacts(statement.name, statement.sql, statement.example, plan, rows))
+        spent_s = seconds.get(statement.name, 0.0)
+        made.append(StatementFacts(statement.name, statement.sql, statement.example, plan, rows, spent_s))
     return made

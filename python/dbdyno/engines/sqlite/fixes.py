@@ -183,7 +183,7 @@ def _like_case(cell: Situation) -> Iterator[Fix]:
 
 
 ENTRIES = (
-    Entry("WAL", ("flush", "write", "locks"), "a rollback journal, and statements that write", _WAL, _wal),
+    Entry("WAL", ("locks", "flush", "write"), "a rollback journal, and statements that write", _WAL, _wal),
     Entry(
         "synchronous=normal",
         ("flush", "write"),
@@ -218,7 +218,7 @@ ENTRIES = (
     Entry("mmap_size", ("read", "processors", "cache"), "no mapping yet", _MAPPED, _mapped),
     Entry("cache=private", ("locks", "processors"), "a shared cache, several clients", _SHARED, _private),
     Entry("read_uncommitted", ("locks",), "a shared cache, several clients, one that writes", _DIRTY, _uncommitted),
-    Entry("open_mutex=nomutex", ("locks", "processors"), "connections with mutexes", _THREADS, _no_mutex),
+    Entry("open_mutex=nomutex", ("processors", "locks"), "connections with mutexes", _THREADS, _no_mutex),
     Entry("temp_store", ("write", "read", "processors"), "a plan that sorts", _pragma("temp_store"), _temporary),
     Entry("BEGIN IMMEDIATE", ("locks",), "deferred transactions that write, several clients", _BEGIN, _immediate),
     Entry("index for LIKE", ("processors", "read", "cache"), "a LIKE without a usable index", _LIKE, _like_index),

@@ -111,6 +111,11 @@ class Fix:
         return FIX + self.name
 
     @property
+    def is_index(self) -> bool:
+        """Whether it only creates an index."""
+        return len(self.statements) == 1 and self.statements[0].startswith("create index")
+
+    @property
     def is_serious(self) -> bool:
         """Whether it weakens durability or isolation."""
         return any(price.kind in SERIOUS for price in self.prices)
