@@ -7,7 +7,12 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from conftest import Cli
+from dbdyno.run import fix_trials
+from dbdyno.run.runner import carry_out
+from dbdyno.run.trial import Plan
 from repeated import repeated
 
 LOAD = """
@@ -48,7 +53,14 @@ def tune(cli: Cli, *arguments: str) -> tuple[str, dict[str, Any]]:
 
 
 @repeated
-def test_the_missing_index_is_found_and_its_lines_are_printed(cli: Cli) -> None:
+def test_the_missing_index_is_found_and_its_lines_are_printed(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    stages: list[tuple[int, set[int]]] = []
+
+    def watched(plan: Plan, *rest: Any) -> Any:
+        stages.append((plan.first, {block for _, block in plan.done}))
+        return carry_out(plan, *rest)
+
+    monkeypatch.setattr(fix_trials, "carry_out", watched)
     out, document = tune(cli, "--clients", "2", "--budget", "20s")
     fixes = document["why"]["fixes"]
     (index,) = [each for each in fixes["tried"] if each["fix"] == "index items (n)"]
@@ -59,6 +71,9 @@ def test_the_missing_index_is_found_and_its_lines_are_printed(cli: Cli) -> None:
     assert document["why"]["tests"] == 0
     # Fixes that were measured alone and then again have rounds of both stages.
     assert index["blocks"] >= 3
+    # The verdicts that end a stage follow from the rounds of all stages, as in the report.
+    assert all(set(range(first)) <= done for first, done in stages)
+    assert len(stages) > 1
     shown = " ".join(cli("show", document["id"], "--store", "w.db").split())
     assert document["answer"]["text"][0] in shown
 

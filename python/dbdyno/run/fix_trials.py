@@ -10,7 +10,7 @@ from dbdyno.analysis.document.run import read_run
 from dbdyno.analysis.measured.rounds import Measure
 from dbdyno.analysis.why.cells import Why
 from dbdyno.analysis.why.fix_cells import FixStage, Planned, fix_cell
-from dbdyno.analysis.why.fix_results import groups_of, promising
+from dbdyno.analysis.why.fix_results import all_unsettled, groups_of, promising, promising_unsettled
 from dbdyno.analysis.why.fixes import choose
 from dbdyno.analysis.why.situation import situation_of
 from dbdyno.base.console import Console
@@ -114,22 +114,23 @@ class Fixer:
     def _plan_combinations(self, planned: Planned, *, proven: bool) -> Planned:
         """Add new combinations of the promising fixes, next to the best single fix and the unsettled ones.
 
-        ``proven``: combine only fixes that are proven to help, and leave the others.
+        ``proven``: combine only fixes that are proven to help. A tuning without new combinations measures unsettled
+        fixes again.
         """
         found = _fixes(read_run(self._store, self._plan.run_id, self._fixing.experiment))
         if found is None:
             return planned
         named = {fix.name: fix for fix in planned.fixes}
         groups = groups_of(found, named, planned.index_budget_bytes, proven=proven)
-        single = promising(found)
-        unsettled = [fix_effect for fix_effect in single if fix_effect.verdict == "inconclusive" and not proven][
-            :_MAX_UNSETTLED
-        ]
-        best = [fix_effect for fix_effect in single if fix_effect.verdict == "helps"][:1]
         fixes, refused = self._possible_fixes([fix for fix, _ in groups])
+        unsettled = [] if proven else promising_unsettled(found)
+        if not fixes and self._left_s is not None:
+            # The budget is for the whole run, so use what is left of it.
+            unsettled = unsettled or all_unsettled(found)
         if not fixes and not unsettled:
             return planned
-        again = [named[fix_effect.fix] for fix_effect in (*unsettled, *best)]
+        best = [fix_effect for fix_effect in promising(found) if fix_effect.verdict == "helps"]
+        again = [named[fix_effect.fix] for fix_effect in (*unsettled[:_MAX_UNSETTLED], *best[:1])]
         stage = FixStage(self._next_block(), [*again, *fixes], {fix.name: names for fix, names in groups})
         return self._keep(replace(planned, stages=[*planned.stages, stage], left_out=[*planned.left_out, *refused]))
 
@@ -195,10 +196,11 @@ class Fixer:
         most = self._plan.rounds if stopping is None else stopping.maximum
         rounds = later[0].first - stage.first if later else most
         last = stage.first + rounds
+        # Trials of earlier stages count for the verdicts that end this one.
         done = {
             (trial.cell, trial.block): trial
-            for trial in self._store.trials(self._plan.run_id)
-            if trial.status == "done" and stage.first <= trial.block < last and trial.cell in names
+            for trial in self._store.trials(self._plan.run_id, intervals=False)
+            if trial.status == "done" and trial.block < last
         }
         plan = replace(
             self._plan,
@@ -210,7 +212,7 @@ class Fixer:
             stopping=stopping,
         )
         measure = self._base.definition.measure
-        trials = len(cells) * rounds - len(done)
+        trials = len(cells) * rounds - sum(block >= stage.first and cell in names for cell, block in done)
         combined = len(stage.members)
         count = len(stage.fixes) - combined
         note = f"{count} fix{'es' * (count != 1)} alone"

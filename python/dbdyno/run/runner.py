@@ -74,7 +74,8 @@ def carry_out(
     compiled = {cell.cell.id: cell for cell in plan.cells}
     start_failures = StartFailures(plan.cells)
     for trial in plan.done.values():
-        start_failures.observe(trial)
+        if trial.cell in compiled:
+            start_failures.observe(trial)
     # The last round that a resumed run already has. Rounds up to this one are completed before a rule can end the run.
     known = max((block for _, block in plan.done), default=plan.first)
     # A growing table passes through its sizes once for several rounds: one round per window at a size.

@@ -66,7 +66,7 @@ class Watcher:
 
 @dataclass
 class Plan:
-    """The trials of a run. ``done``: earlier trials of a resumed run, by cell and block.
+    """The trials of a run. ``done``: earlier trials of the run, by cell and block.
 
     ``rounds``: their number, or the maximum if ``stopping`` is a rule; ``wait_idle``: wait for an idle machine before
     each trial; ``instructions``: count them in each trial, too; ``slice_s``: seconds of the slices of interleaved

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from dbdyno.analysis.why.fix_cells import FixStage, Planned
-from dbdyno.analysis.why.fix_results import groups_of, judge_fixes, promising
+from dbdyno.analysis.why.fix_results import all_unsettled, groups_of, judge_fixes, promising
 from dbdyno.engines import engine_of
 from dbdyno.model.plan.fix import Fix, Price, Source
 from dbdyno.model.result.cell import Cell
@@ -65,7 +65,7 @@ def tune(fixes: Sequence[Fix], gains: Mapping[str, float], seed: int) -> Fixes:
     assert found is not None
     named = {each.name: each for each in fixes}
     groups = groups_of(found, named)
-    again = [named[each.fix] for each in promising(found)][:4]
+    again = [named[each.fix] for each in promising(found) or all_unsettled(found)][:4]
     if not again:
         return found
     block = ALONE
@@ -76,8 +76,9 @@ def tune(fixes: Sequence[Fix], gains: Mapping[str, float], seed: int) -> Fixes:
         found = judge_fixes(Planned(stages, []), machine.cells, "transaction")
         assert found is not None
         block += rounds
-        groups, again = groups_of(found, named, proven=True), [named[each.fix] for each in promising(found)][:1]
-        if not groups:
+        groups = groups_of(found, named, proven=True)
+        again = [named[each.fix] for each in (promising(found)[:1] if groups else all_unsettled(found)[:4])]
+        if not again:
             break
     return found
 
@@ -114,6 +115,17 @@ def test_unsettled_gains_are_promising_and_useless_fixes_are_not() -> None:
     found = judge_fixes(Planned([FixStage(0, [fix("good"), fix("bad")], {})], []), machine.cells, "transaction")
     assert found is not None
     assert [each.fix for each in promising(found)] == ["good"]
+
+
+def test_unsettled_fixes_are_ordered_by_their_gains_whatever_these_are() -> None:
+    machine = Machine({"better": 1.04, "worse": 0.9, "settled": 2.0}, 1)
+    machine.measure([UNCHANGED, "settled"], range(20))
+    machine.measure([UNCHANGED, "worse", "better"], range(20, 23))
+    fixes = [fix(name) for name in ("worse", "settled", "better", "never measured")]
+    found = judge_fixes(Planned([FixStage(0, fixes, {})], []), machine.cells, "transaction")
+    assert found is not None
+    assert [each.fix for each in promising(found)] == ["settled"]
+    assert [each.fix for each in all_unsettled(found)] == ["better", "worse"]
 
 
 def test_a_combination_stays_within_the_index_budget() -> None:

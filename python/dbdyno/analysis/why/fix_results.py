@@ -155,6 +155,21 @@ def promising(fixes: Fixes) -> list[FixEffect]:
     return sorted(kept, key=lambda fix_effect: -(fix_effect.gain or 0.0))
 
 
+def promising_unsettled(fixes: Fixes) -> list[FixEffect]:
+    """Return the promising fixes that are not proven to help, best first."""
+    return [fix_effect for fix_effect in promising(fixes) if fix_effect.verdict == "inconclusive"]
+
+
+def all_unsettled(fixes: Fixes) -> list[FixEffect]:
+    """Return the measured single fixes without a verdict, in the order of their gains, the largest first."""
+    unsettled = [
+        fix_effect
+        for fix_effect in fixes.tried
+        if fix_effect.verdict == "inconclusive" and not fix_effect.members and fix_effect.gain is not None
+    ]
+    return sorted(unsettled, key=lambda fix_effect: -(fix_effect.gain or 0.0))
+
+
 def _gains(fix_effect: FixEffect) -> bool:
     return fix_effect.gain is not None and fix_effect.gain >= 1 + MIN_GAIN
 
