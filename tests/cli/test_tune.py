@@ -78,6 +78,16 @@ def test_the_missing_index_is_found_and_its_lines_are_printed(cli: Cli, monkeypa
     assert document["answer"]["text"][0] in shown
 
 
+def test_a_load_that_pauses_is_said_to_be_limited_by_its_pauses(cli: Cli) -> None:
+    cli.write("paused.sql", "-- think: 50ms\nselect v from items where id = 1;\n")
+    make_database(cli.directory / "my.db")
+    out = cli("tune", "paused.sql", "--system", "sqlite:my.db", "--store", "w.db", "--budget", "2s")
+    shown = " ".join(out.split())
+    pauses = shown.index("The clients' pauses limit the load, so no fix can raise it much: the clients were idle for")
+    more = shown.index("To raise the load, use more clients, or run without pauses: remove `-- think:`")
+    assert pauses < more < shown.index("`dbdyno distil TRACE -o FILE --think none`") < shown.index("None of the tried")
+
+
 def test_indexes_larger_than_the_budget_are_not_recommended(cli: Cli) -> None:
     _, document = tune(cli, "--budget", "2s", "--index-budget", "50kB")
     found = {each["fix"]: each for each in document["why"]["fixes"]["tried"]}

@@ -6,6 +6,7 @@ import pytest
 
 from dbdyno.analysis.bottleneck import embedded
 from dbdyno.analysis.bottleneck import server as on_a_server
+from dbdyno.analysis.bottleneck.common import MORE_LOAD
 from dbdyno.analysis.measured.bottlenecks import bottleneck_of
 from dbdyno.analysis.measured.derived import derived
 from dbdyno.model.plan.cell import CompiledCell
@@ -308,7 +309,7 @@ def test_an_overloaded_open_loop_is_not_told_to_raise_the_rate(judge: Any) -> No
 @BOTH
 def test_a_rate_is_named_only_where_there_is_one(judge: Any) -> None:
     trial = result(cpu_s=0.2, idle=0.6, engine=0.4) | {"latency_ms": {"service": {"count": 0}}}
-    assert judge(trial, clients=2)["advice"] == "use more clients, or less think time"
+    assert judge(trial, clients=2)["advice"] == MORE_LOAD
     trial["latency_ms"] = {name: {"count": 0} for name in ("service", "response", "queue")}
     assert judge(trial, clients=2)["advice"] == "raise the rate, or use more clients"
 

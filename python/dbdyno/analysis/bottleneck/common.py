@@ -110,6 +110,13 @@ def lock_holder_name(result: TrialResult) -> str:
     return named + (f" ({shortened(holder.command, _MAX_SQL_LENGTH)})" if holder.command else "")
 
 
+MORE_LOAD = (
+    "use more clients, or run without pauses: remove `-- think:` and `think`, or make the workload with "
+    "`dbdyno distil TRACE -o FILE --think none`"
+)
+"""How clients with pauses offer more load."""
+
+
 def offered_load(shares: Mapping[str, float], result: TrialResult) -> Bottleneck | None:
     """Name the offered load as the bottleneck if the clients were mostly idle, due to the rate or think time.
 
@@ -124,8 +131,7 @@ def offered_load(shares: Mapping[str, float], result: TrialResult) -> Bottleneck
     if skipped < OVERLOADED * issued or not skipped:
         # Only an open loop has response times, and a rate to raise.
         rate = "response" in result.latency_ms
-        advice = "raise the rate, or use more clients" if rate else "use more clients, or less think time"
-        return bottleneck("offered load", text, advice)
+        return bottleneck("offered load", text, "raise the rate, or use more clients" if rate else MORE_LOAD)
     text += f", yet {skipped:,} of {issued:,} arrivals were skipped"
     advice = "use more clients if they have think time; otherwise look for stalls in the timeline"
     return bottleneck("number of clients", text, advice)

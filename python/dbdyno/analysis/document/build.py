@@ -24,6 +24,7 @@ from dbdyno.analysis.why.conclude import conclude, settled
 from dbdyno.analysis.why.fix_cells import Planned as PlannedFixes
 from dbdyno.analysis.why.fix_results import judge_fixes, settled_fixes
 from dbdyno.analysis.why.fix_sentences import headline
+from dbdyno.analysis.why.inference import resource_of
 from dbdyno.experiment.concurrency import factors_of_clients
 from dbdyno.experiment.roles import read_definition, roles_of
 from dbdyno.model.plan.change import CHANGE
@@ -169,7 +170,9 @@ def _sentences(why: Why | None, slo: Slo | None) -> list[str]:
         if why.tests or why.fixes is None:
             return why.text
         # A tuning changes no resource; what to do about the load is its answer.
-        return [headline(why.fixes), *why.text]
+        headed = [headline(why.fixes), *why.text]
+        is_offered = resource_of(why.inferred, why.metric) == "thinking" and why.fixes.recommended is None
+        return [*headed[1:], headed[0]] if is_offered else headed
     searches = slo.searches if slo is not None else []
     return searches[0].text if len(searches) == 1 else [search.text[0] for search in searches]
 

@@ -14,7 +14,7 @@ from dbdyno.analysis.why.inference import resource_of
 from dbdyno.analysis.why.metric import Metric, is_bounded, is_overloaded, metric_of, p99_beside, speeds_by_block
 from dbdyno.analysis.why.pilot import ASSUMED, Pilot
 from dbdyno.analysis.why.resource_names import RESOURCE_NAMES
-from dbdyno.analysis.why.sentences import inferred_sentence, sentences
+from dbdyno.analysis.why.sentences import inferred_sentences, sentences
 from dbdyno.model.plan.change import AGAIN, CHANGE, INJECTED, UNCHANGED, Change, Resource
 from dbdyno.model.result.cell import Cell, Round
 from dbdyno.model.result.reading import number, part
@@ -152,7 +152,7 @@ def conclude(planned: Planned, cells: Sequence[Cell], confidence: float = CONFID
         fixes=None,
         text=[],
     )
-    why.text = sentences(why, base, planned.pilot) if planned.changes else [inferred_sentence(why)]
+    why.text = sentences(why, base, planned.pilot) if planned.changes else inferred_sentences(why, base)
     return why
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from math import inf
 
 from dbdyno.analysis.answer.words import served_words
+from dbdyno.analysis.bottleneck.common import MORE_LOAD
 from dbdyno.analysis.measured.metrics import is_open_loop, keeps_up
 from dbdyno.analysis.why.inference import resource_of
 from dbdyno.analysis.why.metric import falls_words, gain_of, is_overloaded, was_words
@@ -20,6 +21,8 @@ from dbdyno.stats.elasticity import MAIN
 # Smallest share of unexplained or doubly counted time that is reported.
 _MISSING = 0.15
 
+_MORE_LOAD = f"To raise the load, {MORE_LOAD}."
+
 
 def sentences(why: Why, base: Cell, pilot: Pilot) -> list[str]:
     """Return the sentences; the first is the answer, which begins with the offered rate if it wasn't served."""
@@ -31,11 +34,15 @@ def sentences(why: Why, base: Cell, pilot: Pilot) -> list[str]:
     return [answer, *_further_sentences(why, base, answer)]
 
 
-def inferred_sentence(why: Why) -> str:
+def inferred_sentences(why: Why, base: Cell) -> list[str]:
     """Return the bottleneck of a run that changes no resource, as its report infers it."""
-    if resource_of(why.inferred, why.metric) is None:
-        return "The time spent doesn't show the bottleneck."
-    return f"Judged by the time spent, {why.inferred} limits it."
+    resource = resource_of(why.inferred, why.metric)
+    if resource is None:
+        return ["The time spent doesn't show the bottleneck."]
+    if resource == "thinking" and base.bottleneck is not None:
+        pauses = f"The clients' pauses limit the load, so no fix can raise it much: {base.bottleneck.evidence}."
+        return [pauses, _MORE_LOAD]
+    return [f"Judged by the time spent, {why.inferred} limits it."]
 
 
 def _answer(why: Why, pilot: Pilot, *, overloaded: bool) -> str:  # noqa: PLR0911 - the first rule that applies
@@ -138,6 +145,8 @@ def _share(resource: WhyResource, most: float = inf) -> str:
 
 
 def _further_sentences(why: Why, base: Cell, answer: str) -> Iterator[str]:
+    if why.bottleneck == "thinking":
+        yield _MORE_LOAD
     if is_overloaded(base):
         yield from _overload(why, answer)
     elif why.metric == "p99" and why.p99_is_bound:
