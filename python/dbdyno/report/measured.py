@@ -1,4 +1,4 @@
-"""A one-line description of the measurement: systems, clients, reads and writes, durability and time."""
+"""A one-line description of the measurement: systems, clients, writing transactions, durability and time."""
 
 from __future__ import annotations
 
@@ -72,16 +72,16 @@ def _from_to(values: Sequence[float]) -> str:
 
 
 def _mix(cells: list[Cell]) -> str:
-    """Return the shares of transactions that read and that write."""
+    """Return the share of transactions that change rows. Such a transaction may also read."""
     seen = [cell for cell in cells if engine_of_product(cell.system.engine).shows_changes]
     rounds = [round_ for cell in seen for round_ in done(cell) if round_.transactions_changing is not None]
     completed = sum(round_.completed for round_ in rounds)
     if not completed:
         return ""
-    writes = sum(round_.transactions_changing or 0 for round_ in rounds) / completed
-    if writes in (0.0, 1.0):
-        return "only writes" if writes else "only reads"
-    return f"{percent(1 - writes)} reads, {percent(writes)} writes"
+    writing = sum(round_.transactions_changing or 0 for round_ in rounds)
+    if writing in (0, completed):
+        return "every transaction writes" if writing else "only reads"
+    return f"{percent(writing / completed)} of transactions write"
 
 
 def _durability(cells: list[Cell]) -> str:

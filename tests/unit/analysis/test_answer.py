@@ -388,6 +388,18 @@ def test_the_first_line_says_how_much_of_the_run_was_measured(window_s: float, e
     assert said in measured_line(document)
 
 
+@pytest.mark.parametrize(
+    ("changing", "said"),
+    [(0, "only reads"), (5, "5.0 % of transactions write"), (100, "every transaction writes")],
+)
+def test_the_first_line_says_how_many_transactions_write(changing: int, said: str) -> None:
+    document: Any = lookup_document()
+    cell = document.cells[0]
+    cell.rounds = [change(each, completed=100, transactions_changing=changing) for each in cell.rounds]
+    document.cells = [cell]
+    assert f" · {said} · " in f"{measured_line(document)} · "
+
+
 @pytest.mark.parametrize(("issued", "said"), [(1, "0.25 arrivals/s"), (9600, "2,400 arrivals/s")])
 def test_rates_below_one_are_not_zero(issued: int, said: str) -> None:
     document: Any = lookup_document()
