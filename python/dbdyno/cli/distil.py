@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from dbdyno.base.console import Console
@@ -86,6 +87,7 @@ def distil_trace(file: str, output: str, systems: Sequence[str], options: Distil
         console.print(words, soft_wrap=True)
     shown = _copy_of(systems[0]) if systems and workload.writes else parse_url(systems[0]).name if systems else "URL"
     console.print(run_command(output, workload, shown, options.form), soft_wrap=True)
+    console.print(f"dbdyno trace compare {quote(file)} last    # how well the run agrees", soft_wrap=True)
 
 
 def _warnings(workload: Workload, *, has_system: bool) -> Iterator[str]:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from shlex import quote
 from types import MappingProxyType
 from typing import Literal
 
@@ -565,8 +566,8 @@ def run_command(file: str, workload: Workload, system: str, form: Form) -> str:
     given = f" --mix --clients {workload.clients}" if form == "statements" else ""
     given += " --set prepare=never" if form == "statements" and workload.sends_text else ""
     if form == "synthetic":
-        return f"dbdyno run {file}{given}"
-    return f"dbdyno run {file}{given} --system {system}" + (" --allow-writes" if workload.writes else "")
+        return f"dbdyno run {quote(file)}{given}"
+    return f"dbdyno run {quote(file)}{given} --system {quote(system)}" + (" --allow-writes" if workload.writes else "")
 
 
 def made_up_words(workload: Workload) -> str:
