@@ -100,7 +100,6 @@ def test_ctrl_c_ends_all_processes_and_keeps_what_they_measured(cli: Cli, small:
     document = json.loads((cli.directory / "out.json").read_text())
     trial = document["cells"][0]["rounds"][0]
     assert trial["status"] == "interrupted"
-    assert document["failed_trials"] == []
     assert trial["issued"] == trial["ok"] + sum(trial["failed"].values()) + trial["skipped"] + trial["in_flight"]
 
 

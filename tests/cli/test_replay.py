@@ -353,4 +353,5 @@ def test_a_trace_is_compared_with_one_cell(cli: Cli) -> None:
     cli("distil", "app.journal", "-o", "app.sql", "--system", "sqlite:start.db")
     cli("run", "app.sql", "--mix", "--system", "sqlite:start.db", "--set", "seconds=0.2,0.3", "--rounds", "1")
     error = cli.invoke("trace", "compare", "app.journal").errors
-    assert "run the workload with one system and one number of clients" in error
+    assert "choose it with `--cell ID`: `seconds=0.2,system=sqlite:start.db`" in error
+    assert "statements/s" in cli("trace", "compare", "app.journal", "--cell", "seconds=0.3")

@@ -24,7 +24,7 @@ from dbdyno.report.advice_lines import advice_lines
 from dbdyno.report.answer_table import answer_table, has_choices
 from dbdyno.report.fix_lines import fix_lines
 from dbdyno.report.indexes import index_lines, measured_index_lines
-from dbdyno.report.lines import cell_name, factor_names, failed_trials, findings, warnings
+from dbdyno.report.lines import cell_name, factor_names, failed_trials, failures, findings, warnings
 from dbdyno.report.measured import legend, measured_line, time_measured
 from dbdyno.report.operations import time_table, where_time_goes
 from dbdyno.report.rows import laid_out, wrapped
@@ -232,7 +232,7 @@ def _indexes(document: Document, width: int, rest: str) -> Iterator[Text]:
 def _warnings(document: Document, width: int, rest: str) -> Iterator[Text]:
     failed = failed_trials(document)
     if failed:
-        trials = len(document.failed_trials)
+        trials = len(failures(document))
         yield from wrapped(f"✗ {trials} trial{'s' * (trials > 1)} failed: {failed[0].text}", width, "bold red", "  ")
     elsewhere = {finding.text for finding in document.findings if _is_stated_elsewhere(finding, document)}
     shown = [warning for warning in (*warnings(document), *findings(document)) if warning.text not in elsewhere]

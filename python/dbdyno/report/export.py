@@ -235,7 +235,7 @@ def markdown_text(document: Document) -> str:
                 for statement in statements
             ]
             parts.append(f"### {title}\n\n" + "\n".join(lines))
-    if document.failed_trials:
+    if failed_trials(document):
         lines = [
             f"- {_plain(statement.text)} ({_plain(', '.join(statement.cells))})"
             for statement in failed_trials(document)

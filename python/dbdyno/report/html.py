@@ -72,6 +72,7 @@ def _context(document: Document) -> dict[str, Any]:
         "bottlenecks": lines.bottlenecks(document),
         "findings": lines.findings(document),
         "failed_trials": lines.failed_trials(document),
+        "failures": len(lines.failures(document)),
         "lead": lead,
         "indexes": index_lines(document),
         "index_table": index_table(document),

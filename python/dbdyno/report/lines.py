@@ -9,7 +9,7 @@ from dbdyno.base.numbers import NONE, bracketed, figure, level, milliseconds, pe
 from dbdyno.model.result.cell import Bottleneck, Cell, Latency, LoadMachineRound, Published, Round
 from dbdyno.model.result.effects import Advice
 from dbdyno.model.result.reading import shown_times
-from dbdyno.model.result.shape import Comparison, Document, Finding
+from dbdyno.model.result.shape import Comparison, Document, FailedTrial, Finding
 from dbdyno.stats import MAX_ROUNDS
 
 # Below this share the client is clearly not the bottleneck, and one line for all cells is enough.
@@ -253,12 +253,17 @@ def _is_warning(finding: Finding) -> bool:
     return isinstance(finding.evidence, dict) and "not_comparable" in finding.evidence
 
 
+def failures(document: Document) -> list[FailedTrial]:
+    """Return the trials that failed, without the interrupted ones."""
+    return [each for each in document.failed_trials if each.status == "failed"]
+
+
 def failed_trials(document: Document) -> list[Statement]:
     """Return each distinct cause of a failed trial with its cells; rounds are numbered from 1."""
     by_id = {cell.id: cell for cell in document.cells}
     factors = factor_names(document)
     found: dict[str, list[str]] = {}
-    for failed_trial in document.failed_trials:
+    for failed_trial in failures(document):
         name = cell_name(by_id[failed_trial.cell], factors) if failed_trial.cell in by_id else failed_trial.cell
         found.setdefault(failed_trial.error, []).append(f"{name} round {failed_trial.block + 1}")
     return [Statement(error, places) for error, places in found.items()]

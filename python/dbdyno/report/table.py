@@ -92,7 +92,7 @@ def details(document: Document, width: int) -> RenderableType:
     if findings(document):
         parts += [Text(""), Text("Findings", style="bold"), *_statements(document, findings(document), "•", "yellow")]
     parts += _sent(document)
-    if document.failed_trials:
+    if failed_trials(document):
         parts += [Text(""), Text("Failed trials", style="bold red"), *_failures(document)]
     return Group(*parts)
 

@@ -189,6 +189,7 @@ def test_accounting_that_do_not_balance_are_no_result() -> None:
         {
             "cell": "a",
             "block": 0,
+            "status": "failed",
             "kind": "accounting",
             "error": "the accounting does not balance: 100 issued, 90 accounted for",
         }
@@ -208,7 +209,7 @@ def test_a_failed_trial_is_kept_with_its_cause_and_does_not_count() -> None:
 def test_an_interrupted_trial_has_not_failed() -> None:
     interrupted = trial(1, status="interrupted", result=None, error="the run was interrupted in this trial")
     document = one_cell([trial(), interrupted])
-    assert document.failed_trials == []
+    assert [each.status for each in document.failed_trials] == ["interrupted"]
     assert lost_mark(document.cells[0].rounds[1]) == "-"
     assert not any("trial failed" in line.plain for line in brief_lines(document, 80))
 

@@ -305,10 +305,11 @@ def _failed(cells: Sequence[Cell]) -> list[FailedTrial]:
         FailedTrial(
             cell=cell.id,
             block=round_.block,
+            status=round_.status,
             kind=round_.error_kind,
             error=round_.error or "no error was recorded",
         )
         for cell in own
         for round_ in cell.rounds
-        if round_.status == "failed"
+        if round_.status != "done"
     ]

@@ -82,12 +82,14 @@ class Recommendation:
 
 @dataclass(slots=True, kw_only=True)
 class FailedTrial:
-    """A trial that failed."""
+    """A trial without a result."""
 
     cell: str
     """The id of the cell."""
     block: int
     """The number of the round."""
+    status: str
+    """failed or interrupted."""
     kind: str | None
     """The kind of error."""
     error: str
@@ -174,7 +176,7 @@ class Document:
     findings: list[Finding]
     """Conclusions from the observations."""
     failed_trials: list[FailedTrial]
-    """Trials that failed. Interrupted trials aren't included."""
+    """Trials without a result."""
     why: Why | None
     """The result of `dbdyno why`; null for other commands."""
     indexes: list[Indexes]
