@@ -70,7 +70,7 @@ label = "rows"
 
 [load]
 clients = 1
-stop = { seconds = 0.4 }
+stop = { seconds = 1 }
 
 [[transactions]]
 name = "load"
