@@ -323,13 +323,13 @@ def shown_ratio(mean: float | None, ends: Sequence[float] | None) -> str:
 def measure(application: Application, place: Place, python: Path, rounds: int) -> dict[str, Any]:
     """Record an application, replay it, run its workload, and return the comparison."""
     work = place.work
-    trace, recorded = start(application, place, python, ("replayed", "distilled", "before", "after"))
+    trace, recorded = start(application, place, python, ("replayed", "distilled", "first_run", "second_run"))
     writes = ["--allow-writes"] if place.engine != "sqlite" else []
     dbdyno("replay", trace, "--system", place.url("replayed"), *writes, "-o", "replayed.trace", work=work)
-    unrecorded = [run(application, place, "before", python)]
+    unrecorded = [run(application, place, "first_run", python)]
     options = [*distil(trace, place), f"--set=seconds={SECONDS}", "--rounds", str(rounds)]
     dbdyno("run", "load.sql", "--mix", "--system", place.url("distilled"), *writes, *options, work=work)
-    unrecorded.append(run(application, place, "after", python))
+    unrecorded.append(run(application, place, "second_run", python))
     dbdyno("trace", "compare", "replayed.trace", "last", "--json", "agreement.json", work=work)
     comparison: dict[str, Any] = json.loads((work / "agreement.json").read_text())
     recorded_part = dbdyno("trace", "compare", trace, "last", "--json", "recorded.json", work=work)
