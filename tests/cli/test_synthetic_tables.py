@@ -208,6 +208,19 @@ def test_kept_values_are_not_written(cli: Cli, shop: Path) -> None:
     assert "Miller" not in text and "bob@x" not in text
 
 
+def test_patterns_are_of_the_generated_values(cli: Cli, shop: Path) -> None:
+    with closing(sqlite3.connect(shop)) as database:
+        names = [each for (each,) in database.execute("select distinct name from customer limit 40")]
+    with closing(dbdyno.trace.sqlite(sqlite3.connect(shop), shop.with_name("like.trace"))) as connection:
+        for each in names:
+            connection.execute("select id from customer where name like ?", (f"{each}%",)).fetchall()
+    dbdyno.trace.flush()
+    cli("distil", "like.trace", "-o", "my.toml", "--system", "sqlite:shop.db", "--synthetic")
+    assert 'template = "{}%"' in (cli.directory / "my.toml").read_text()
+    document = cli.run("my.toml", "--set", "seconds=0.2", "--rounds", "1")
+    assert document["cells"][0]["rounds"][0]["status"] == "done"
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -13,7 +13,7 @@ from dbdyno.experiment.distil.workload import Workload, stage_lines
 from dbdyno.experiment.mix import mix_document
 from dbdyno.experiment.queries import read_statements
 from dbdyno.experiment.toml_text import COMMENT
-from dbdyno.model.experiment.generators import read_column, read_ranks
+from dbdyno.model.experiment.generators import read_column, read_pattern, read_ranks
 from dbdyno.model.experiment.sql import ANY
 
 
@@ -54,11 +54,15 @@ def with_tables(
             column = read_column(part["column"]) if isinstance(part.get("column"), str) else None
             if column is not None:
                 exponent = part.get("draw", {}).get("zipf")
-                name, ranks = read_ranks(column[1])
+                written, pattern = read_pattern(column[1])
+                name, ranks = read_ranks(written)
                 table = names[column[0]]
                 if ranks:
                     return tables.ranked(table, name.strip('"`'), ranks)
-                return tables.parameter(table, name.strip('"`'), exponent)
+                value = tables.parameter(table, name.strip('"`'), exponent)
+                if pattern == "v":
+                    return value
+                return {"format": {"template": pattern.replace("v", "{}"), "parts": [value]}}
             made = {key: replaced(each) for key, each in part.items()}
             return {**made, "execute": last_key} if made.get("execute", "") == last_key[ANY] else made
         return [replaced(each) for each in part] if isinstance(part, list) else part
