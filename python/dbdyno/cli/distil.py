@@ -108,11 +108,9 @@ def _warnings(workload: Workload, *, has_system: bool) -> Iterator[str]:
 def _copy_of(url: str) -> str:
     """Return the name of a server's system with the name of a copy for its database."""
     system = parse_url(url)
-    name = system.name
-    if system.database and name.partition("?")[0].endswith(f"/{system.database}"):
-        path, mark, settings = name.partition("?")
-        return f"{path}_copy{mark}{settings}"
-    return name
+    path, mark, settings = system.name.partition("?")
+    is_named = bool(system.database) and path.endswith(f"/{system.database}")
+    return f"{path}_copy{mark}{settings}" if is_named else system.name
 
 
 def _check_overwritten(output: Path) -> None:

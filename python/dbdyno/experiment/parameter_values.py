@@ -118,9 +118,10 @@ def _relative(words: str, location: str) -> Generator:
     return {"expression": f":{name} {sign} random({int(low)}, {int(high)})"}
 
 
-def named_bases(words: str) -> list[str]:
-    """Return the parameters that the values of another parameter are relative to, or in a row of."""
-    return re.findall(r"(?:^\s*|\b(?:of|after)\s+):([^\W\d]\w*)", words)
+def named_base(words: str) -> str | None:
+    """Return the parameter that the values of another parameter are relative to, or in the row of."""
+    relative, of_row = _RELATIVE.match(words.strip()), _OF_ROW.match(words.strip())
+    return relative[1] if relative else of_row[4] if of_row else None
 
 
 def with_rows(generators: Mapping[str, Generator], location: str) -> dict[str, Generator]:

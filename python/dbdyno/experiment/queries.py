@@ -17,7 +17,7 @@ from dbdyno.engines.statements import bind
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import Experiment, make_experiment
 from dbdyno.experiment.factors import QUERY_FACTOR
-from dbdyno.experiment.parameter_values import HINT, Generator, base_of, named_bases, order_of, read_values, with_rows
+from dbdyno.experiment.parameter_values import HINT, Generator, base_of, named_base, order_of, read_values, with_rows
 from dbdyno.experiment.sql_file import Block, Pause, Statement, split_statements
 from dbdyno.experiment.substitute import escape
 from dbdyno.experiment.toml_text import write_toml
@@ -306,7 +306,8 @@ def drawn_parameters(query: Query, given: Mapping[str, str] = MappingProxyType({
     values = {**query.values, **given}
     names = list(dict.fromkeys(query.parameters))
     for name in names:
-        names += [base for base in named_bases(values.get(name, "")) if base not in names and base in values]
+        base = named_base(values.get(name, ""))
+        names += [base] if base in values and base not in names else []
     return names
 
 

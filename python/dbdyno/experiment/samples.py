@@ -37,11 +37,7 @@ def with_samples(experiment: Experiment, sample: Sample) -> Experiment:
     drawn: dict[str, list[Any]] = {}
     for part in parts:
         names = sorted([part["column"], *part.get("with", [])])
-        read = [None if "${" in name else read_column(name) for name in names]
-        for name, column in zip(names, read, strict=True):
-            if column is None:
-                raise InputError(experiment.location, f"`{name}` is not a column of a table", _HINT)
-        columns = [column for column in read if column is not None]
+        columns = [_read(name, experiment.location) for name in names]
         if len({table for table, _ in columns}) > 1:
             problem = f"{', '.join(names)} are columns of different tables"
             raise InputError(experiment.location, problem, "only columns of one table have values in the same rows")
@@ -53,6 +49,14 @@ def with_samples(experiment: Experiment, sample: Sample) -> Experiment:
     text = f"{experiment.text.rstrip()}\n\n# Values that dbdyno has drawn from the columns before the run.\n{made}"
     sampled = make_experiment(parse(text, experiment.location, experiment.folder))
     return replace(sampled, places=experiment.places)
+
+
+def _read(name: str, location: str) -> tuple[str, str]:
+    """Return the table and the column that a name consists of. Raises InputError."""
+    read = None if "${" in name else read_column(name)
+    if read is None:
+        raise InputError(location, f"`{name}` is not a column of a table", _HINT)
+    return read
 
 
 def _columns(part: Any) -> Iterator[Mapping[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -274,7 +274,8 @@ class Chooser:
         if fixed is not None:
             return fixed
         if facts is not None and facts.sample and not (use.role == "pattern" and is_kept and self.recorded):
-            return self._from_column(use, facts, known, uses)
+            choose = self._pattern if use.role == "pattern" else self._from_column
+            return choose(use, facts, known, uses)
         chosen = _from_kept(kept, uses) if is_kept and self.recorded else _made_up(use, known, uses, type_)
         # Values don't matter to an empty table.
         return replace(chosen, is_made_up=False) if facts is not None and not facts.rows else chosen
@@ -286,11 +287,10 @@ class Chooser:
         """
         if facts.foreign or facts.is_unique:
             return not facts.foreign
-        is_kept = all(read_value(text).literal is not None for text in known)
-        is_known = is_kept or self.key is not None
-        if use.role != "inserted" or not is_known or len(known) < _FEWEST_DIFFERENT or max(known.values()) > 1:
+        of = self._as_recorded(known)
+        if use.role != "inserted" or of is None or len(known) < _FEWEST_DIFFERENT or max(known.values()) > 1:
             return False
-        present = set(map(Values(None if is_kept else self.key).of, facts.sample))
+        present = set(map(of, facts.sample))
         expected = len(known) * len(present) / max(self.distinct(use), 1)
         return expected >= _FEWEST_EXPECTED and present.isdisjoint(known)
 
@@ -303,21 +303,22 @@ class Chooser:
     def _from_column(self, use: Use, facts: ColumnFacts, known: dict[str, int], uses: Sequence[int]) -> Chosen:
         skew = _skew(facts, uses)
         because = self._compared(use.role, f"{use.table}.{use.column}", facts, known) + _reason(skew, uses)
-        if use.role == "pattern":
-            return self._pattern(use, facts, known, uses)
         values = f"{facts.least}..{facts.greatest}" if facts.is_dense else f"@{use.column} of {use.table}"
         return Chosen(values + _words(skew), because, is_of_column=True)
 
     def _pattern(self, use: Use, facts: ColumnFacts, known: dict[str, int], uses: Sequence[int]) -> Chosen:
         """Choose patterns in the form in which most recorded patterns have a value of the column."""
-        values = list(facts.sample)
-        if self.ranked is not None and facts.rows <= _MOST_RANKED_ROWS:
-            values += self.ranked(use.table, use.column)
-        of = Values(self.key).of
-        forms = {of(form.replace("v", str(value))): form for value in values for form in _PATTERNS}
+        self._search["hashed"] += sum(read_value(text).literal is None for text in known)
+        forms: dict[str, str] = {}
+        if self.key is not None:
+            values = list(facts.sample)
+            if self.ranked is not None and facts.rows <= _MOST_RANKED_ROWS:
+                values += self.ranked(use.table, use.column)
+            of = Values(self.key).of
+            forms = {of(form.replace("v", str(value))): form for value in values for form in _PATTERNS}
         found: Counter[str] = Counter()
         for text, number in known.items():
-            found.update({forms[text]: number} if self.key is not None and text in forms else {})
+            found.update({forms[text]: number} if text in forms else {})
         skew = _skew(facts, uses)
         form = found.most_common(1)[0][0] if found else _PATTERNS[0]
         share = found.total() / max(sum(known.values()), 1)
@@ -376,6 +377,11 @@ class Chooser:
         hashes.update((of(each), each) for each in range(len(hashes) - _SMALL, greatest + 1))
         known = [hashes[each] for each in values if each in hashes]
         return known if len(known) == len(values) else None
+
+    def _as_recorded(self, known: Iterable[str]) -> Callable[[Any], str] | None:
+        """Return a function that writes values as recorded ones are; ``None`` without the key of their hashes."""
+        is_kept = all(read_value(text).literal is not None for text in known)
+        return Values(None if is_kept else self.key).of if is_kept or self.key is not None else None
 
     def _ranks(self, use: Use, known: Mapping[str, int]) -> Mapping[str, int]:
         """Return the ranks of a column's values, by the values as they are recorded."""

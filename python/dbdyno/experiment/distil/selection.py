@@ -52,15 +52,20 @@ def select(
     selected: list[Selected] = []
     rest: list[Unit] = []
     statements = covered = 0
+    # Tables whose rows are deleted, or inserted: without inserts, other statements would soon find none.
+    deleted: set[str] = set()
+    inserted: set[str] = set()
 
     def is_rare(unit: Unit) -> bool:
         return unit.duration_ns <= _RARE * total_ns and unit.count <= _RARE * executed
 
     for unit in sorted(units, key=is_rare):
         is_needed = not is_rare(unit) or (unit.is_transaction and covered < _ENOUGH * (total_ns or executed))
-        is_needed = is_needed or bool(_tables(unit, parsed, "insert") & _emptied(selected, parsed))
+        is_needed = is_needed or not (deleted - inserted).isdisjoint(_tables(unit, parsed, "insert"))
         if is_needed and len(selected) < most_units and statements + size(unit) <= most_statements:
             selected.append(Selected(unit))
+            deleted |= _tables(unit, parsed, "delete")
+            inserted |= _tables(unit, parsed, "insert")
             statements += size(unit)
             covered += unit.duration_ns if total_ns else unit.count
         else:
@@ -71,12 +76,6 @@ def select(
 def _tables(unit: Unit, parsed: Mapping[int, Parsed], verb: str) -> set[str]:
     """Return the tables of a transaction's statements with this first word."""
     return {parsed[slot.statement].table for slot in unit.slots if parsed[slot.statement].verb == verb}
-
-
-def _emptied(selected: Sequence[Selected], parsed: Mapping[int, Parsed]) -> set[str]:
-    """Return the tables that soon become empty, because their rows are deleted but never inserted."""
-    deleted = {table for each in selected for table in _tables(each.unit, parsed, "delete")}
-    return deleted - {table for each in selected for table in _tables(each.unit, parsed, "insert")}
 
 
 def _assign(rest: Sequence[Unit], selected: Sequence[Selected]) -> int:

@@ -176,12 +176,24 @@ class WorkloadWriter:
         covered = done / units.duration_ns if units.duration_ns else total / executed
         texts = {number: self._text(number) for number in names.statements.values()}
         writes = engine_of(self.header.engine).is_server and any(map(may_write, texts.values()))
-        of = "time" if units.duration_ns else "statements"
-        clients, found = self._clients(units), self._phases(units, total)
+        made_up, made_up_share = self._made_up([slot for each in chosen for slot in each.unit.slots], parsed)
         workload = Workload(
-            *("", self.header.engine, clients, covered, of, len(chosen), self.header.sends_text, writes),
-            *(names.statements, texts, found, self._problem(), self._left_out(units, left_out), _errors(units)),
-            *self._made_up([slot for each in chosen for slot in each.unit.slots], parsed),
+            text="",
+            engine=self.header.engine,
+            clients=self._clients(units),
+            covered=covered,
+            of="time" if units.duration_ns else "statements",
+            transactions=len(chosen),
+            sends_text=self.header.sends_text,
+            writes=writes,
+            names=names.statements,
+            texts=texts,
+            phases=self._phases(units, total),
+            problem=self._problem(),
+            left_out=self._omissions(units, left_out),
+            errors=_errors(units),
+            made_up=made_up,
+            made_up_share=made_up_share,
         )
         head = self._head(workload, total)
         return replace(workload, text="\n".join([*head, *body]) + "\n")
@@ -230,7 +242,7 @@ class WorkloadWriter:
         found = [Phase(each.seconds, each.rate * share) for each in phases(units.begun, seconds)]
         return found if len(found) >= _FEWEST_PHASES else []
 
-    def _left_out(self, units: Units, left_out: Counter[str]) -> list[str]:
+    def _omissions(self, units: Units, left_out: Counter[str]) -> list[str]:
         """Return what isn't in the file, failed transactions first."""
         errors = _errors(units)
         words = f"{_counted(units.failed, 'transaction')} that failed or did not end"
