@@ -271,7 +271,8 @@ def test_a_converted_journal_has_its_key(cli: Cli, shop: Path) -> None:
 def test_a_key_without_hashes_is_removed(cli: Cli, shop: Path) -> None:
     log(cli.directory)
     (cli.directory / "other.log").write_text("2026-11-29 10:00:00.000 UTC [1] LOG:  started\n")
-    (cli.directory / "bad.journal").write_bytes((cli.directory / "day.trace").read_bytes()[:-9])
+    # Cut within the first member, however many there are: a journal whose last member is cut is read without it.
+    (cli.directory / "bad.journal").write_bytes((cli.directory / "day.trace").read_bytes()[:40])
     (cli.directory / "bad.journal.key").write_bytes((cli.directory / "day.trace.key").read_bytes())
     key = cli.directory / "x.trace.key"
     failing = (

@@ -60,7 +60,7 @@ _NEGLIGIBLE_SHARE = 0.001
 _CANDIDATES_PER_STATEMENT = 6
 _WRITTEN_ROWS = 1000
 # Pairs of indexes that are tried for a statement that no index helps alone.
-_MAX_PAIRS = 4
+_MAX_COMBINATIONS = 4
 # The share of the time that one statement may always take with one candidate.
 _SHARE_OF_ONE = 0.1
 # The share of the time that is kept for measuring the chosen set and its costs.
@@ -326,7 +326,7 @@ class _SystemTrials:
                 continue
             helps = any(singles[one.name].verdict == "helps" for one in own)
             pairs = [pair for pair in combinations(own, 2) if pair[0].table != pair[1].table]
-            for group in (own, *([] if helps else pairs[:_MAX_PAIRS])):
+            for group in (own, *([] if helps else pairs[:_MAX_COMBINATIONS])):
                 used = self._used_together(lab, statement, group)
                 names = {one.name for one in used}
                 if len(used) <= 1 or any(names == set(one.names) for one in result.tried) or self._is_time_spent:

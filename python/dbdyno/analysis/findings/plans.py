@@ -115,7 +115,6 @@ _FAR = 100.0
 # Mean numbers of rows are rounded to integers from here on.
 _INTEGERS_FROM = 10
 _SOME_ROWS = 1000.0
-_MAX_STEP_LENGTH = 80
 
 
 @finding(
