@@ -300,6 +300,17 @@ def test_the_command_for_a_server_allows_writes(cli: Cli) -> None:
     assert "\ndbdyno trace compare writes.trace last" in said
 
 
+def test_statements_with_other_values_are_compared_with_the_recorded_ones(cli: Cli, shop: Path) -> None:
+    cli("distil", "day.trace", "-o", "my.sql", "--system", "sqlite:shop.db")
+    # A new value of a unique column isn't a parameter alone.
+    assert "('dbdyno-' || " in (cli.directory / "my.sql").read_text()
+    cli("run", "my.sql", "--mix", "--system", "sqlite:shop.db", "--rounds", "1", "--set", "seconds=0.2")
+    cli("trace", "compare", "day.trace", "last", "--json", "out.json")
+    compared = json.loads((cli.directory / "out.json").read_text())["statements"]
+    assert len(compared) == 5
+    assert all(each["recorded"]["count"] and each["run"]["count"] for each in compared)
+
+
 def test_a_run_of_other_statements_is_not_compared(cli: Cli, shop: Path) -> None:
     cli.write("other.sql", "-- transaction: one\nselect 1;\nselect 2;\n-- end\n")
     cli("run", "other.sql", "--mix", "--system", "sqlite:shop.db", "--rounds", "1", "--set", "seconds=0.2")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from dbdyno.analysis.measured.metrics import done
@@ -11,7 +11,7 @@ from dbdyno.analysis.plan_changes import PlanChange, plan_change
 from dbdyno.engines import engine_of
 from dbdyno.model.result.cell import Cell
 from dbdyno.model.result.reading import count, part, ratio
-from dbdyno.trace.fingerprint import Fingerprints
+from dbdyno.trace.fingerprint import CURSOR, Fingerprints
 from dbdyno.trace.header import ReplayFacts, begins_transaction, ends_transaction
 from dbdyno.trace.summary import StatementTotals, Summary
 
@@ -60,10 +60,13 @@ class Agreement:
 def compare_with_trace(summary: Summary, cell: Cell, engine: str) -> list[Agreement]:
     """Return the statements of a trace and of a cell, by recorded time, the longest first.
 
-    Statements are equal if their fingerprints are. ``engine``: whose SQL it is.
+    Statements are equal if their fingerprints are, or if the workload has expressions instead of values. The query of
+    a cursor is equal to the query without one. ``engine``: whose SQL it is.
     """
-    recorded = _by_text((totals.text, _recorded(totals)) for totals in summary.statements)
-    run = _by_text(_executed(cell, Fingerprints(engine)))
+    recorded = _by_text((totals.text.removeprefix(CURSOR), _recorded(totals)) for totals in summary.statements)
+    executed = list(_executed(cell, Fingerprints(engine)))
+    others = recorded.keys() - {text for text, _ in executed}
+    run = _by_text((text if text in recorded else _original(text, others), side) for text, side in executed)
     counts = [sum(side.count for side in sides.values()) for sides in (recorded, run)]
     times = [sum(side.seconds for side in sides.values()) for sides in (recorded, run)]
     made = []
@@ -107,6 +110,26 @@ def _by_text(sides: Iterable[tuple[str, Side]]) -> dict[str, Side]:
     for text, side in sides:
         made.setdefault(_control(text) or text, Side()).add(side)
     return made
+
+
+def _original(text: str, recorded: Collection[str]) -> str:
+    """Return the recorded statement that a text is with expressions instead of values; the text without exactly one."""
+    found = [other for other in recorded if _fills_in(text, other)]
+    return found[0] if len(found) == 1 else text
+
+
+def _fills_in(text: str, recorded: str) -> bool:
+    first, *rest = recorded.split("?")
+    if not rest or not text.startswith(first):
+        return False
+    at = len(first)
+    for piece in rest[:-1]:
+        # A value is at least one character.
+        found = text.find(piece, at + 1)
+        if found < 0:
+            return False
+        at = found + len(piece)
+    return text.endswith(rest[-1]) and at < len(text) - len(rest[-1])
 
 
 def _control(text: str) -> str | None:

@@ -27,6 +27,7 @@ from dbdyno.model.plan.system import SystemSpec
 from dbdyno.run.provisioners import Provisioners
 from dbdyno.runtime.line_worker import LineWorker
 from dbdyno.runtime.workspace.interruption import Interruption, KillOnStop
+from dbdyno.trace.header import role_of
 from dbdyno.trace.recording import ENDS_UNIT, Executions, Recording
 
 CAUSES = ("system", "machine", "tool")
@@ -173,8 +174,14 @@ class Replays:
     is_complete: bool
 
     def transactions(self, replayed: Replayed) -> int:
-        """Return the transactions that a system ended, with statements outside of transactions."""
-        return int(((self.recording.flags & ENDS_UNIT != 0) & replayed.done).sum())
+        """Return the transactions that a system ended, with statements outside of transactions.
+
+        Statements that a workload doesn't contain, such as reading a cursor, aren't counted.
+        """
+        recording = self.recording
+        counted = np.array([role_of(text) in ("query", "end") for text in recording.texts])
+        is_end = (recording.flags & ENDS_UNIT != 0) & counted[recording.statement]
+        return int((is_end & replayed.done).sum())
 
 
 def replay(

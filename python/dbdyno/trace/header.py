@@ -7,9 +7,10 @@ import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
 from dbdyno.base.errors import InputError
+from dbdyno.trace.fingerprint import CURSOR
 
 VERSION = 1
 KEY = "dbdyno.trace"
@@ -17,8 +18,12 @@ KEY = "dbdyno.trace"
 _CODE = re.compile(r"[A-Za-z0-9_.]{1,64}")
 _MOST_KNOWN = 100_000
 _VERBS = frozenset(("call", "delete", "insert", "merge", "replace", "select", "update", "with"))
+_RUNNABLE = frozenset((*_VERBS, "release", "rollback", "savepoint", "table", "values"))
+_CURSOR_STATEMENTS = ("close", "fetch", "move")
 _BEGIN = re.compile(r"begin\b|start transaction\b", re.IGNORECASE)
 _END = re.compile(r"(?:commit|end|rollback|abort)(?! to\b| prepared\b)\b", re.IGNORECASE)
+
+Role = Literal["begin", "end", "query", "cursor", "session"]
 
 
 @dataclass
@@ -119,6 +124,18 @@ def begins_transaction(statement: str) -> bool:
 def ends_transaction(statement: str) -> bool:
     """Whether a fingerprint ends a transaction."""
     return _END.match(statement) is not None
+
+
+def role_of(statement: str) -> Role:
+    """Return what a fingerprint does. ``cursor``: it reads or closes one; ``session``: a workload can't contain it."""
+    if begins_transaction(statement):
+        return "begin"
+    if ends_transaction(statement):
+        return "end"
+    first = statement.split(maxsplit=1)[0].lower()
+    if first in _CURSOR_STATEMENTS:
+        return "cursor"
+    return "query" if first in _RUNNABLE or statement.startswith(CURSOR) else "session"
 
 
 class Failures:

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from dbdyno.trace.fingerprint import CURSOR
+from dbdyno.trace.header import Role, role_of
 from dbdyno.trace.reading import Trace
 
 # Durations kept per statement for percentiles, a random sample.
@@ -55,8 +57,9 @@ class Summary:
 
 
 def summarize(trace: Trace) -> Summary:
-    """Read a trace to its end, in bounded memory. Raises InputError."""
+    """Read a trace to its end, in bounded memory. Reading a cursor is a part of its query. Raises InputError."""
     totals: list[StatementTotals] = []
+    cursors = _Cursors()
     errors: Counter[str] = Counter()
     transactions = 0
     random = np.random.default_rng(1)
@@ -65,6 +68,7 @@ def summarize(trace: Trace) -> Summary:
         duration = np.array([-1 if each is None else each for each in batch.duration_ns], dtype=np.int64)
         statement = np.array(batch.statement, dtype=np.int64)
         count = np.array(batch.count, dtype=np.int64)
+        cursors.merge(trace.texts, batch.session, statement, count, duration)
         known = duration >= 0
         sums = {
             "count": np.bincount(statement, weights=count, minlength=len(totals)),
@@ -78,8 +82,8 @@ def summarize(trace: Trace) -> Summary:
                 setattr(each, name, getattr(each, name) + int(values[number]))
         if trace.header.ordered:
             for number in np.unique(statement).tolist():
-                _sample(totals[number], duration[known & (statement == number)], random)
-        for number, code in zip(batch.statement, batch.error, strict=True):
+                _sample(totals[number], duration[known & (count > 0) & (statement == number)], random)
+        for number, code in zip(statement.tolist(), batch.error, strict=True):
             if code is not None:
                 totals[number].errors += 1
                 errors[code] += 1
@@ -87,6 +91,40 @@ def summarize(trace: Trace) -> Summary:
         transactions = max(transactions, max(numbers, default=0))
     ordered = sorted(totals, key=lambda each: (-each.duration_ns, -each.count, each.text))
     return Summary(ordered, errors, transactions)
+
+
+class _Cursors:
+    """Adds reading and closing a cursor to its query. Of several open cursors of a session, it takes the newest."""
+
+    def __init__(self) -> None:
+        # For each session, the query's number, and its row in the batch.
+        self._queries: dict[int, tuple[int, int | None]] = {}
+        self._roles: list[Role | None] = []
+
+    def merge(
+        self,
+        texts: Sequence[str],
+        sessions: Sequence[int],
+        statement: NDArray[np.int64],
+        count: NDArray[np.int64],
+        duration: NDArray[np.int64],
+    ) -> None:
+        """Replace the numbers of a batch's statements, and move their durations. ``duration``: -1 if unknown."""
+        self._queries = {session: (query, None) for session, (query, _) in self._queries.items()}
+        self._roles += [
+            "query" if text.startswith(CURSOR) else "cursor" if role_of(text) == "cursor" else None
+            for text in texts[len(self._roles) :]
+        ]
+        for at in np.flatnonzero([self._roles[number] is not None for number in statement.tolist()]).tolist():
+            session, number = sessions[at], int(statement[at])
+            if self._roles[number] == "query":
+                self._queries[session] = number, at
+            elif session in self._queries:
+                query, row = self._queries[session]
+                statement[at], count[at] = query, 0
+                if row is not None and duration[row] >= 0 and duration[at] >= 0:
+                    duration[row] += duration[at]
+                    duration[at] = 0
 
 
 def _sample(totals: StatementTotals, durations: NDArray[np.int64], random: np.random.Generator) -> None:

@@ -32,6 +32,7 @@ from dbdyno.trace.fingerprint import Fingerprints
 from dbdyno.trace.header import Header
 from dbdyno.trace.parquet import Execution, TraceWriter
 from dbdyno.trace.reading import open_trace
+from dbdyno.trace.summary import summarize
 from dbdyno.trace.values import Values
 
 
@@ -459,6 +460,26 @@ def test_the_query_of_a_cursor_is_executed(tmp_path: Path) -> None:
     assert query.sql == "select a from t where b = $1"
     assert not made.writes
     assert "Left out" not in made.text
+
+
+def test_a_cursor_outside_of_transactions_is_a_statement(tmp_path: Path) -> None:
+    path = tmp_path / "cursors.trace"
+    fingerprints = Fingerprints("postgresql")
+    with TraceWriter(path, Header("postgresql", "test")) as writer:
+        for number in range(100):
+            start = number * 100_000
+            # 1 ms each; `set` is in a pause of 95 ms.
+            for at, text in enumerate(("declare c cursor with hold for select a from t", "fetch 9 from c", "close c")):
+                writer.add(1, fingerprints.of(text).text, Execution(start + 2000 * at, 1_000_000, 1))
+            writer.add(1, "set", Execution(start + 50_000, 1_000_000))
+    made = distilled(path, Chooser(None, None))
+    assert "-- Recorded 100 times, 3.000 ms each." in made.text
+    assert "-- Pauses of 95ms on average; their standard deviation is 0 % of that." in made.text
+    assert "-- Left out: 100 times `set`" in made.text
+    summary = summarize(open_trace(path))
+    query = summary.statements[0]
+    assert (query.text, query.count, query.rows) == ("declare cursor for select a from t", 100, 300)
+    assert query.mean_ms == query.percentile_ms(50) == 3
 
 
 def test_columns_without_equal_values_get_new_ones() -> None:

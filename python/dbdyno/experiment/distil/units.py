@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from dbdyno.trace.fingerprint import CURSOR
-from dbdyno.trace.header import begins_transaction, ends_transaction
+from dbdyno.trace.header import Role, begins_transaction, role_of
 from dbdyno.trace.parquet import Batch
 from dbdyno.trace.reading import Trace
 from dbdyno.trace.values import UNKNOWN
@@ -29,11 +29,6 @@ _RANDOM = Random(1)
 # Samples per transaction, and statements in all samples.
 _SAMPLES = 200
 _MOST_SAMPLED = 100_000
-_RUNNABLE = frozenset(
-    ("call", "delete", "insert", "merge", "release", "replace", "rollback", "savepoint", "select", "table", "update",
-     "values", "with")
-)  # fmt: skip
-_CURSOR_STATEMENTS = ("close", "fetch", "move")
 _ROLLBACKS = ("rollback", "abort")
 _PLAIN_BEGIN = re.compile(r"begin(?: deferred)?(?: transaction| work)?|start transaction", re.IGNORECASE)
 # Earlier values that a value may equal, of each value: few numbers are often equal by chance.
@@ -200,7 +195,7 @@ class _Recognizer:
         self._units: dict[object, Unit] = {}
         self._sequences: dict[tuple[int, ...], list[tuple[tuple[int, ...], int]]] = {}
         self._sessions: dict[int, _Session] = {}
-        self._controls: list[str] = []
+        self._roles: list[Role] = []
         # Statements in samples.
         self._sampled = 0
         self._result = Units([], Counter(), 0, 0, 0)
@@ -210,7 +205,7 @@ class _Recognizer:
 
     def read(self) -> Units:
         for batch in self._trace.batches:
-            self._controls += [_control(text) for text in self._trace.texts[len(self._controls) :]]
+            self._roles += [role_of(text) for text in self._trace.texts[len(self._roles) :]]
             self._add(batch)
         for session in self._sessions.values():
             if session.open:
@@ -227,7 +222,8 @@ class _Recognizer:
             if session is None:
                 session = self._sessions[number] = _Session()
             each = _Executed(statement, start, duration or 0, error, values, count, rows)
-            if self._trace.header.ordered or not self._controls[statement]:
+            role = self._roles[statement]
+            if self._trace.header.ordered or role == "query":
                 self._result.duration_ns += each.duration_ns
             if session.open and transaction != session.transaction:
                 # A new transaction began without an end of the last one.
@@ -235,16 +231,34 @@ class _Recognizer:
                 session.open = []
             session.transaction = transaction
             if transaction is None:
-                self._finish(session, [each], is_transaction=False)
+                if role == "query" or not self._trace.header.ordered:
+                    self._finish(session, [each], is_transaction=False)
+                else:
+                    self._pass(session, each, role)
                 continue
             session.open.append(each)
-            if self._controls[statement] == "end":
+            if role == "end":
                 executed, session.open = session.open, []
                 self._finish(session, executed, is_transaction=True)
 
+    def _pass(self, session: _Session, executed: _Executed, role: Role) -> None:
+        """Add a statement outside of transactions that isn't in a workload to what was before it.
+
+        Reading a cursor prolongs its query. Otherwise the client pauses on.
+        """
+        if role == "session":
+            self._result.left_out[self._trace.texts[executed.statement]] += executed.count
+        if role != "cursor" or session.last is None:
+            return
+        slot = session.last.slots[-1]
+        if self._trace.texts[slot.statement].startswith(CURSOR):
+            session.last.duration_ns += executed.duration_ns
+            slot.duration_ns += executed.duration_ns
+            slot.rows += executed.rows or 0
+            session.last_end = executed.end
+
     def _finish(self, session: _Session, executed: list[_Executed], *, is_transaction: bool) -> None:
         begin, end = executed[0].start, executed[-1].end
-        controls = self._controls
         texts = self._trace.texts
         rolled_back = is_transaction and texts[executed[-1].statement].lower().startswith(_ROLLBACKS)
         first = texts[executed[0].statement]
@@ -254,10 +268,10 @@ class _Recognizer:
         error = next((each.error for each in executed if each.error is not None), None)
         for each in executed:
             duration += each.duration_ns
-            kind = controls[each.statement]
-            if kind == "":
+            role = self._roles[each.statement]
+            if role == "query":
                 inner.append(each)
-            elif kind == "no":
+            elif role == "session":
                 self._result.left_out[self._trace.texts[each.statement]] += each.count
         pause = self._pause(session, begin)
         unit = None
@@ -401,18 +415,3 @@ def loops(sequence: Sequence[int]) -> list[tuple[tuple[int, ...], int]]:
         found.append(best)
         at += best[1] * len(best[0])
     return found
-
-
-def _control(text: str) -> str:
-    """Return `begin`, `end`, or `no` for a statement that a workload can't contain; empty for others.
-
-    Return `cursor` for a statement that reads or closes a cursor, since the workload contains its query.
-    """
-    if begins_transaction(text):
-        return "begin"
-    if ends_transaction(text):
-        return "end"
-    first = text.split(maxsplit=1)[0].lower()
-    if first in _CURSOR_STATEMENTS:
-        return "cursor"
-    return "" if first in _RUNNABLE or text.startswith(CURSOR) else "no"
