@@ -445,6 +445,18 @@ def test_branches_are_named(tmp_path: Path) -> None:
     assert f"{words}-- transaction: insert users and others\n" in text
 
 
+def test_pauses_within_a_transaction_keep_it_open(tmp_path: Path) -> None:
+    path = tmp_path / "pauses.trace"
+    with TraceWriter(path, Header("sqlite", "test")) as writer:
+        # 1 ms each. Pauses: 0 before the select, 4 ms before the commit.
+        for number in range(20):
+            for text, at in (("begin", 0), ("select a from t", 1000), ("commit", 6000)):
+                writer.add(1, text, Execution(number * 10_000 + at, 1_000_000))
+    shown = "begin;\n-- name: select t 2\nselect a from t;\n-- think: 4ms\ncommit;\n"
+    assert shown in distilled(path, Chooser(None, None)).text
+    assert "commit" not in distilled(path, Chooser(None, None), think=False).text
+
+
 def test_the_query_of_a_cursor_is_executed(tmp_path: Path) -> None:
     path = tmp_path / "cursors.trace"
     fingerprints = Fingerprints("postgresql")

@@ -73,7 +73,7 @@ class Counts:
 
 @dataclass
 class Slot:
-    """A statement at a place of a transaction. ``gap_us``: the time since the statement before it, in total.
+    """A statement at a place of a transaction. ``gap_us``: the pauses of the client before it, in total.
 
     ``rows``: of ``counted`` executions whose rows are known. ``missed``: executions without a row.
     """
@@ -112,8 +112,9 @@ class Unit:
     """A transaction of the application, or a statement outside of transactions.
 
     ``is_transaction``: it begins and ends; ``rolled_back``: the application ends it with a rollback. ``begin``: how it
-    begins, such as ``begin immediate``; empty for a begin without options. ``after_us``: the pauses of the client after
-    it, ``pauses`` of them; ``after_squares``: the sum of their squares. ``again``: how often it soon followed itself in
+    begins, such as ``begin immediate``; empty for a begin without options. ``end_gap_us``: the pauses of the client
+    before its end, in total. ``after_us``: those after it, ``pauses`` of them; ``after_squares``: the sum of their
+    squares. ``again``: how often it soon followed itself in
     a session, also with others between. ``samples``: the values of its first executions, a tuple per statement;
     ``None`` for a value that differs between the repetitions of a loop.
     """
@@ -124,6 +125,7 @@ class Unit:
     begin: str = ""
     count: int = 0
     duration_ns: int = 0
+    end_gap_us: int = 0
     after_us: float = 0.0
     after_squares: float = 0.0
     pauses: int = 0
@@ -168,6 +170,7 @@ class _Executed:
     values: Sequence[str]
     count: int = 1
     rows: int | None = None
+    gap_us: int = 0
 
     @property
     def end(self) -> int | None:
@@ -265,12 +268,18 @@ class _Recognizer:
         special = first if is_transaction and begins_transaction(first) and not _PLAIN_BEGIN.fullmatch(first) else ""
         inner: list[_Executed] = []
         duration = 0
+        gap = 0
+        before: int | None = None
         error = next((each.error for each in executed if each.error is not None), None)
         for each in executed:
             duration += each.duration_ns
+            if before is not None and each.start is not None:
+                gap += each.start - before
+            before = each.end
             role = self._roles[each.statement]
             if role == "query":
                 inner.append(each)
+                each.gap_us, gap = gap, 0
             elif role == "session":
                 self._result.left_out[self._trace.texts[each.statement]] += each.count
         pause = self._pause(session, begin)
@@ -280,6 +289,8 @@ class _Recognizer:
             self._result.errors.update([] if error is None else [error])
         elif inner:
             unit = self._unit(inner, duration, (is_transaction, rolled_back, special))
+            if unit is not None:
+                unit.end_gap_us += gap
         if session.last is not None and pause is not None:
             session.last.after_us += pause
             session.last.after_squares += pause * pause
@@ -337,7 +348,6 @@ def _record(unit: Unit, inner: Sequence[_Executed], repeats: Sequence[int]) -> N
     at = 0
     seen: dict[str, tuple[int, ...]] = {}
     number = 0
-    before: int | None = None
     for item, repeated in zip(unit.items, repeats, strict=True):
         item.repeats[repeated] += 1
         firsts: list[int] = []
@@ -354,9 +364,7 @@ def _record(unit: Unit, inner: Sequence[_Executed], repeats: Sequence[int]) -> N
                     slot.rows += each.rows
                     slot.counted += each.count
                     slot.missed += each.rows == 0
-                if before is not None and each.start is not None:
-                    slot.gap_us += each.start - before
-                before = each.end
+                slot.gap_us += each.gap_us
                 while len(slot.values) < len(each.values):
                     slot.values.append(Counts())
                     slot.equals.append(Counter())

@@ -34,7 +34,7 @@ from dbdyno.trace.values import UNKNOWN, key_path
 _MOST_STATEMENTS = 190
 _MOST_REPEATS = 20
 # A client's and the network's own time is no pause.
-_LEAST_PAUSE_US = 1000
+_LEAST_PAUSE_US = 200
 _COARSE_US = 100_000
 _LONGEST_PAUSE_US = 3_600_000_000
 _EQUAL_SHARE = 0.98
@@ -302,7 +302,11 @@ class WorkloadWriter:
             yield f"-- transaction: {transaction}"
         if self.think:
             yield from self._pause_of(unit)
-        if unit.rolled_back or unit.begin:
+        first = unit.slots[0]
+        beside = [*self._pause(first.gap_us, first.executions), *self._pause(unit.end_gap_us, unit.count)]
+        # Only ends that are written can have pauses beside them.
+        has_ends = bool(unit.rolled_back or unit.begin or beside)
+        if has_ends:
             yield f"{unit.begin or 'begin'};"
         parameters = _Parameters(unit, parsed, self)
         is_first = True
@@ -312,8 +316,8 @@ class WorkloadWriter:
                 yield _loop_words(item, repeats)
             for iteration in range(repeats):
                 for slot in item.slots:
-                    if not is_first and self.think:
-                        yield from self._pause_before(slot)
+                    if has_ends or not is_first:
+                        yield from self._pause(slot.gap_us, slot.executions)
                     is_first = False
                     name = names.unique(parsed[slot.statement].name) if unit.is_transaction else transaction
                     names.statements[name] = slot.statement
@@ -323,7 +327,8 @@ class WorkloadWriter:
                         yield f"-- name: {names.unique(f'key of {parsed[slot.statement].table}')}"
                         yield f"-- into: {generated}"
                         yield f"{engine_of(self.header.engine).last_key};"
-        if unit.rolled_back or unit.begin:
+        if has_ends:
+            yield from self._pause(unit.end_gap_us, unit.count)
             yield "rollback;" if unit.rolled_back else "commit;"
         if unit.is_transaction:
             yield "-- end"
@@ -355,9 +360,10 @@ class WorkloadWriter:
         yield f"-- Pauses of {_time(mean)} on average; their standard deviation is {percent(spread)} of that."
         yield f"-- think: exp({_time(mean)})" if spread > _REGULAR else f"-- think: {_time(mean)}"
 
-    def _pause_before(self, slot: Slot) -> Iterator[str]:
-        mean = slot.gap_us / max(slot.executions, 1)
-        if mean >= _LEAST_PAUSE_US and self.header.resolution_us <= _COARSE_US:
+    def _pause(self, total_us: int, number: int) -> Iterator[str]:
+        """Yield the mean of a number of pauses in a transaction."""
+        mean = total_us / max(number, 1)
+        if self.think and mean >= _LEAST_PAUSE_US and self.header.resolution_us <= _COARSE_US:
             yield f"-- think: {_time(mean)}"
 
     def _title(self, unit: Unit, parsed: dict[int, Parsed]) -> str:
