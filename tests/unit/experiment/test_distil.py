@@ -457,6 +457,13 @@ def test_pauses_within_a_transaction_keep_it_open(tmp_path: Path) -> None:
     assert "commit" not in distilled(path, Chooser(None, None), think=False).text
 
 
+@pytest.mark.parametrize(("length", "listed"), [(98, 20), (37, 25), (3, 100)])
+def test_many_values_that_are_used_equally_are_not_all_listed(length: int, listed: int) -> None:
+    counts = Counts(Counter({f"'{number:0{length}}x'": 1 for number in range(100)}))
+    words = Chooser(None, None).choose(Use("inserted", "t", "a"), counts).words
+    assert words.count("x'") == listed
+
+
 def test_the_query_of_a_cursor_is_executed(tmp_path: Path) -> None:
     path = tmp_path / "cursors.trace"
     fingerprints = Fingerprints("postgresql")

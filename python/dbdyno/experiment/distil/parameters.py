@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from typing import Any, Literal
 
 from dbdyno.engines.catalog_table import quoted
@@ -29,6 +30,8 @@ _INTEGER = re.compile(r"-?\d{1,18}")
 _NULL = "null"
 _WORDS = (_NULL, "true", "false")
 _FREQUENT = 200
+# Characters of such values that are used equally often; at least ``_LISTED`` are written.
+_MOST_CHARACTERS = 1000
 # Keys that an application has created since the database was copied, and integers to hash.
 _LATER_KEYS = 100_000
 _MOST_HASHED = 1_000_000
@@ -498,6 +501,9 @@ def _from_kept(kept: Counter[str], uses: Sequence[int]) -> Chosen:
         decimals = [float(each) for each in plain]
         return Chosen(f"{min(decimals)!r}..{max(decimals)!r}", because)
     frequent = [text for text, _ in kept.most_common(_FREQUENT) if text not in _WORDS]
+    if skew is None:
+        lengths = accumulate(map(len, frequent))
+        frequent = frequent[: max(sum(length <= _MOST_CHARACTERS for length in lengths), _LISTED)]
     share = sum(kept[text] for text in frequent) / kept.total()
     words = ", ".join(each if each.startswith("'") else f"'{each}'" for each in frequent)
     written = f"; here are {len(frequent)}, with {share:.0%} of the uses" if share < 1 else ""
