@@ -13,6 +13,7 @@ from rich.text import Text
 
 from dbdyno.analysis.answer.short import named
 from dbdyno.analysis.answer.words import durability_words
+from dbdyno.analysis.findings.failures import failed_transactions
 from dbdyno.analysis.findings.indexes import whole_table
 from dbdyno.analysis.measured.cell_groups import varied
 from dbdyno.analysis.measured.comparisons import DURABILITY
@@ -41,6 +42,8 @@ _LINES = 12
 _MIN_LINES = 3
 _EFFECTS = 4
 _CURVES = 3
+# If a larger share of the transactions fails, their error is shown before other findings.
+_OFTEN = 0.05
 _NARROWEST = 40
 # Columns to drop if the terminal is narrow, the first one first.
 _SPARE = ("price", "limited by", "published", "95 %", "ms 95 %", "plan", "slowest", "p99 ms", "failed")
@@ -236,10 +239,20 @@ def _warnings(document: Document, width: int, rest: str) -> Iterator[Text]:
         yield from wrapped(f"✗ {trials} trial{'s' * (trials > 1)} failed: {failed[0].text}", width, "bold red", "  ")
     elsewhere = {finding.text for finding in document.findings if _is_stated_elsewhere(finding, document)}
     shown = [warning for warning in (*warnings(document), *findings(document)) if warning.text not in elsewhere]
+    often = {finding.text for finding in document.findings if _fails_often(finding)}
+    shown.sort(key=lambda warning: warning.text not in often)
     if shown:
         more = f" {len(shown) - 1} more {rest}." if len(shown) > 1 else ""
         first = textwrap.shorten(shown[0].text, 2 * width - len(more), placeholder=" …")
         yield from wrapped(f"! {first}{more}", width, "yellow", "  ")
+
+
+def _fails_often(finding: Finding) -> bool:
+    """Whether the finding has the error of many failed transactions."""
+    if finding.kind != failed_transactions.name:
+        return False
+    counts = finding.evidence["by_cell"].values()
+    return any(count["failed"] > _OFTEN * count["issued"] for count in counts)
 
 
 def _is_stated_elsewhere(finding: Finding, document: Document) -> bool:

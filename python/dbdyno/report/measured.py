@@ -8,6 +8,7 @@ from pathlib import PurePath
 
 from dbdyno.analysis.answer.short import AS_IT_IS, SYSTEM
 from dbdyno.analysis.answer.words import offered_rate
+from dbdyno.analysis.findings.settings import writes_allowed
 from dbdyno.analysis.measured.durable import class_of
 from dbdyno.analysis.measured.metrics import done
 from dbdyno.base.errors import InputError
@@ -28,7 +29,7 @@ def measured_line(document: Document) -> str:
     # The cells of a `why` are one cell and its changes.
     own = [cell for cell in document.cells if document.why is None or cell.id == document.why.unchanged]
     cells = [cell for cell in own if done(cell)] or own
-    parts = [_systems(cells), _clients(cells), _mix(cells), _durability(cells), time_measured(document)]
+    parts = [_systems(cells), _clients(cells), _mix(document, cells), _durability(cells), time_measured(document)]
     return " · ".join(part for part in parts if part)
 
 
@@ -71,16 +72,22 @@ def _from_to(values: Sequence[float]) -> str:
     return " to ".join(f"{each:,.15g}" for each in dict.fromkeys((values[0], values[-1])))
 
 
-def _mix(cells: list[Cell]) -> str:
-    """Return the share of transactions that change rows. Such a transaction may also read."""
+def _mix(document: Document, cells: list[Cell]) -> str:
+    """Return the share of transactions that change rows. Such a transaction may also read.
+
+    Empty if no statement says so, but one may write, such as a query that calls a function.
+    """
     seen = [cell for cell in cells if engine_of_product(cell.system.engine).shows_changes]
     rounds = [round_ for cell in seen for round_ in done(cell) if round_.transactions_changing is not None]
     completed = sum(round_.completed for round_ in rounds)
     if not completed:
         return ""
     writing = sum(round_.transactions_changing or 0 for round_ in rounds)
-    if writing in (0, completed):
-        return "every transaction writes" if writing else "only reads"
+    if not writing:
+        may_write = any(finding.kind == writes_allowed.name for finding in document.findings)
+        return "" if may_write else "only reads"
+    if writing == completed:
+        return "every transaction writes"
     return f"{percent(writing / completed)} of transactions write"
 
 

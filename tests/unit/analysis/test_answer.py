@@ -13,6 +13,8 @@ import dbdyno.engines.registry  # noqa: F401 - engines are known by it
 from dbdyno.analysis.answer.advice import _gain_of
 from dbdyno.analysis.answer.build import RunFacts, build_answer
 from dbdyno.analysis.answer.short import short_systems
+from dbdyno.analysis.findings.failures import failed_transactions
+from dbdyno.analysis.findings.settings import writes_allowed
 from dbdyno.experiment.experiment import builtin_experiments
 from dbdyno.experiment.roles import roles_of
 from dbdyno.model.result.convert import from_json
@@ -398,6 +400,30 @@ def test_the_first_line_says_how_many_transactions_write(changing: int, said: st
     cell.rounds = [change(each, completed=100, transactions_changing=changing) for each in cell.rounds]
     document.cells = [cell]
     assert f" · {said} · " in f"{measured_line(document)} · "
+
+
+def test_a_query_that_may_write_is_not_said_to_read_only() -> None:
+    document: Any = lookup_document()
+    cell = document.cells[0]
+    cell.rounds = [change(each, completed=100, transactions_changing=0) for each in cell.rounds]
+    document.cells = [cell]
+    evidence = {"system": "a", "wrote_to": "the database `q`", "statements": ["select f()"]}
+    document.findings = [writes_allowed.found("`select f()` is not known to be a read", [], evidence)]
+    assert "reads" not in measured_line(document)
+
+
+def test_the_error_of_many_failures_is_shown_first() -> None:
+    document: Any = lookup_document()
+    other = writes_allowed.found("other", [], {"system": "a", "wrote_to": "b", "statements": ["c"]})
+
+    def warning(failed: int) -> str:
+        by_cell = {"a": {"failed": failed, "issued": 100}}
+        evidence = {"kind": "constraint", "by_cell": by_cell, "codes": {}}
+        document.findings = [other, failed_transactions.found("transactions failed: no parent", ["a"], evidence)]
+        return next(line.plain for line in brief_lines(document, 80) if line.plain.startswith("! "))
+
+    assert warning(6).startswith("! transactions failed: no parent")
+    assert warning(5).startswith("! other")
 
 
 @pytest.mark.parametrize(("issued", "said"), [(1, "0.25 arrivals/s"), (9600, "2,400 arrivals/s")])
