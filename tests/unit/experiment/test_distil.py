@@ -634,6 +634,8 @@ def test_phases_of_a_recording() -> None:
     assert [each.seconds for each in found] == pytest.approx([60, 5, 35], abs=0.5)
     assert [each.rate for each in found] == pytest.approx([20, 120, 20], rel=0.15)
     assert sum(each.seconds * each.rate for each in found) == pytest.approx(burst.sum())
+    start_and_end = np.concatenate((random.poisson(0.2, 40), random.poisson(4, 930), random.poisson(0.2, 30)))
+    assert [each.seconds for each in phases(start_and_end.tolist(), 100)] == pytest.approx([93], abs=1)
 
 
 def burst(path: Path) -> None:

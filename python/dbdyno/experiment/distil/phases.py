@@ -15,6 +15,8 @@ _FEWEST = 30
 _SHORTEST = 0.01
 _RATIO = 1.5
 _MOST_PHASES = 16
+# A shorter calm phase at either end is the beginning or the end of the application.
+_SHORTEST_CALM = 0.05
 # Gain in log likelihood, which random differences do not reach.
 _GAIN = 10.0
 
@@ -28,7 +30,7 @@ class Phase:
 
 
 def phases(counts: Sequence[int], seconds: float) -> list[Phase]:
-    """Return the phases of a recording; one if its rate is constant.
+    """Return the phases of a recording without its calm ends; one if its rate is constant.
 
     ``counts``: transactions in equal parts of the recording; ``seconds``: its length.
     """
@@ -47,7 +49,18 @@ def phases(counts: Sequence[int], seconds: float) -> list[Phase]:
         Phase((end - begin) * width, float(sums[end] - sums[begin]) / ((end - begin) * width))
         for begin, end in pairwise(ends)
     ]
-    return _merged(made)
+    return _without_ends(_merged(made), seconds)
+
+
+def _without_ends(made: list[Phase], seconds: float) -> list[Phase]:
+    def is_end(phase: Phase, beside: Phase) -> bool:
+        return phase.seconds < _SHORTEST_CALM * seconds and phase.rate < beside.rate
+
+    if len(made) > 1 and is_end(made[0], made[1]):
+        made = made[1:]
+    if len(made) > 1 and is_end(made[-1], made[-2]):
+        made = made[:-1]
+    return made
 
 
 def _splits(sums: NDArray[np.float64], ends: Sequence[int]) -> Iterator[tuple[float, int]]:
