@@ -21,6 +21,8 @@ _NOW, _WITH, _TIMES, _INDEX = "now", "with index", "times as fast", "index"
 _SPARE = (_TIMES,)
 # Ratios of writes below this are not worth a word.
 _SAME = 1.05
+# Names that a terminal shows of a list. Reports show all.
+_MAX_NAMES = 5
 
 
 def _missing(document: Document) -> dict[str, list[str]]:
@@ -61,7 +63,7 @@ def measured_index_lines(document: Document, width: int) -> Iterator[Text]:
                 yield from wrapped(f"Indexes not measured: {indexes.not_measured}.", width, "yellow", "  ")
             for sentence in estimate_sentences(indexes):
                 yield from wrapped(sentence, width, "", "  ")
-            for sentence in idle_sentences(indexes):
+            for sentence in idle_sentences(indexes, _MAX_NAMES):
                 yield from wrapped(sentence, width, "", "  ")
             continue
         for sentence in conclusions(indexes, document):
@@ -70,7 +72,7 @@ def measured_index_lines(document: Document, width: int) -> Iterator[Text]:
             yield from wrapped(f"  {line}", width, "green", "    ")
         rows = [Row(label, values) for label, values in _rows(indexes, document)]
         yield from laid_out(rows, width, _SPARE)
-        for sentence in remarks(indexes):
+        for sentence in remarks(indexes, _MAX_NAMES):
             yield from wrapped(sentence, width, "", "  ")
         yield Text("")
 
@@ -204,8 +206,11 @@ def statements_to_paste(indexes: Indexes) -> list[str]:
     return list(dict.fromkeys(chosen))
 
 
-def remarks(indexes: Indexes) -> list[str]:
-    """Return sentences about the candidates that are not recommended, existing indexes, and the measuring."""
+def remarks(indexes: Indexes, most: int | None = None) -> list[str]:
+    """Return sentences about the candidates that are not recommended, existing indexes, and the measuring.
+
+    ``most``: names in a list.
+    """
     said = []
     for tried_index in indexes.tried:
         if tried_index.verdict == "slower":
@@ -218,13 +223,13 @@ def remarks(indexes: Indexes) -> list[str]:
         if tried_index.verdict == "helps" and tried_index.name not in indexes.chosen
     ]
     if vain:
-        said.append(f"In vain: {_listed(vain)}.")
+        said.append(f"In vain: {_listed([index.keys for index in vain], most)}.")
     others = [tried_index for tried_index in useful if tried_index.name not in indexes.over_budget]
     if others:
-        said.append(f"Faster, but not beside the chosen ones: {_listed(others)}.")
+        said.append(f"Faster, but not beside the chosen ones: {_listed([index.keys for index in others], most)}.")
     over = [tried_index for tried_index in indexes.tried if tried_index.name in indexes.over_budget]
     if over:
-        said.append(f"Over the index budget: {_listed(over)}.")
+        said.append(f"Over the index budget: {_listed([index.keys for index in over], most)}.")
     said += [
         f"Refused: {tried_index.keys}: {tried_index.problem}."
         for tried_index in indexes.tried
@@ -232,12 +237,14 @@ def remarks(indexes: Indexes) -> list[str]:
     ]
     said += [f"Cost of writes to {table} not measured: {why}." for table, why in indexes.unmeasured_writes.items()]
     if indexes.untried:
-        said.append(f"Not tried for lack of time (`--budget`): {'; '.join(indexes.untried)}.")
-    return [*said, *idle_sentences(indexes), summary(indexes) + "."]
+        said.append(f"Not tried for lack of time (`--budget`): {_listed(indexes.untried, most)}.")
+    return [*said, *idle_sentences(indexes, most), summary(indexes) + "."]
 
 
-def _listed(indexes: Sequence[TriedIndex]) -> str:
-    return ", ".join(index.keys for index in indexes)
+def _listed(names: Sequence[str], most: int | None) -> str:
+    if most is None or len(names) <= most + 1:
+        return ", ".join(names)
+    return f"{', '.join(names[:most])} and {len(names) - most} more (`--report` lists them)"
 
 
 def estimate_sentences(indexes: Indexes) -> list[str]:
@@ -257,8 +264,8 @@ def estimate_sentences(indexes: Indexes) -> list[str]:
     return ["Not measured: planner's estimate (HypoPG)", *lines]
 
 
-def idle_sentences(indexes: Indexes) -> list[str]:
-    """Return sentences about existing indexes that the statements don't need."""
+def idle_sentences(indexes: Indexes, most: int | None = None) -> list[str]:
+    """Return sentences about existing indexes that the statements don't need. ``most``: names in a list."""
     covered = [
         f"{idle_index.name} (covered by {idle_index.covered_by})"
         for idle_index in indexes.idle
@@ -267,8 +274,8 @@ def idle_sentences(indexes: Indexes) -> list[str]:
     unused = [
         f"{idle_index.name} on {idle_index.table}" for idle_index in indexes.idle if idle_index.covered_by is None
     ]
-    said = [f"Existing indexes that another one covers: {', '.join(covered)}."] if covered else []
-    return said + ([f"Existing indexes that none of these statements uses: {', '.join(unused)}."] if unused else [])
+    said = [f"Existing indexes that another one covers: {_listed(covered, most)}."] if covered else []
+    return said + ([f"Existing indexes that none of these statements uses: {_listed(unused, most)}."] if unused else [])
 
 
 def index_table(document: Document) -> CellTable:

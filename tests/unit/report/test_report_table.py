@@ -14,11 +14,14 @@ from dbdyno.base.console import Console as OwnConsole
 from dbdyno.base.numbers import figure, milliseconds, percent, rough, short, times
 from dbdyno.cli.show import shown_lines, wrapped_lines
 from dbdyno.model.result import Document
+from dbdyno.model.result.indexes import IdleIndex, Indexes
 from dbdyno.model.result.shape import Finding
 from dbdyno.report.brief import show_brief
+from dbdyno.report.indexes import idle_sentences
 from dbdyno.report.lines import comparison_ratio, comparison_word
 from dbdyno.report.table import show_details
 from synthetic import lookup_design, lookup_document, lookup_trials, run_record, update_document
+from synthetic_cells import some
 
 
 def two_systems() -> Document:
@@ -192,3 +195,14 @@ def test_lines_of_a_description_are_wrapped_at_blanks() -> None:
         "      and d = 1",
     ]
     assert list(wrapped_lines("", 80)) == [""]
+
+
+def test_long_lists_of_indexes_are_shortened_on_the_terminal() -> None:
+    def said(number: int, most: int | None) -> str:
+        idle = [IdleIndex(name=f"by_{each}", table="t", covered_by=None) for each in range(number)]
+        (sentence,) = idle_sentences(some(Indexes, idle=idle), most)
+        return sentence
+
+    assert said(9, 5).endswith("by_3 on t, by_4 on t and 4 more (`--report` lists them).")
+    assert said(6, 5).endswith("by_4 on t, by_5 on t.")
+    assert said(9, None).endswith("by_7 on t, by_8 on t.")
