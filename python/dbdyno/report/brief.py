@@ -238,9 +238,9 @@ def _warnings(document: Document, width: int, rest: str) -> Iterator[Text]:
         trials = len(failures(document))
         yield from wrapped(f"✗ {trials} trial{'s' * (trials > 1)} failed: {failed[0].text}", width, "bold red", "  ")
     elsewhere = {finding.text for finding in document.findings if _is_stated_elsewhere(finding, document)}
-    shown = [warning for warning in (*warnings(document), *findings(document)) if warning.text not in elsewhere]
     often = {finding.text for finding in document.findings if _fails_often(finding)}
-    shown.sort(key=lambda warning: warning.text not in often)
+    others = sorted(findings(document), key=lambda one: one.text not in often)
+    shown = [warning for warning in (*warnings(document), *others) if warning.text not in elsewhere]
     if shown:
         more = f" {len(shown) - 1} more {rest}." if len(shown) > 1 else ""
         first = textwrap.shorten(shown[0].text, 2 * width - len(more), placeholder=" …")
