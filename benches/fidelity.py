@@ -278,7 +278,8 @@ def distil(trace: Path, place: Place, *options: str) -> list[str]:
     shown = dbdyno("distil", trace, "-o", "load.sql", *options, *system, work=place.work)
     found = re.search(r"--clients (\d+)", shown)
     assert found is not None
-    return ["--clients", found[1], *(["--set", "prepare=never"] if "prepare=never" in shown else [])]
+    prepare = re.findall(r"--set prepare=\S+", shown)
+    return ["--clients", found[1], *" ".join(prepare[:1]).split()]
 
 
 def decide(application: Application, place: Place, python: Path) -> Iterator[str]:
@@ -349,7 +350,8 @@ def figures(comparison: dict[str, Any]) -> Iterator[str]:
     yield f"shares of time differ by at most {100 * comparison['largest_difference']:.1f} points"
     large = [one for one in comparison["statements"] if one["recorded_time_share"] >= LARGE and one["run"]["count"]]
     for name in ("p50_ms", "p99_ms"):
-        ratios = [one["run"][name] / one["recorded"][name] for one in large if one["run"][name] is not None]
+        sides = [(one["run"][name], one["recorded"][name]) for one in large]
+        ratios = [run / recorded for run, recorded in sides if run is not None and recorded is not None]
         if ratios:
             middle = statistics.median(ratios)
             yield f"{name[:3]} {middle:.2f} ({min(ratios):.2f} to {max(ratios):.2f}, {len(ratios)} statements)"

@@ -7,10 +7,13 @@ import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from dbdyno.base.errors import InputError
 from dbdyno.trace.fingerprint import CURSOR
+
+if TYPE_CHECKING:
+    from dbdyno.model.plan.tasks import PrepareMode
 
 VERSION = 1
 KEY = "dbdyno.trace"
@@ -50,7 +53,8 @@ class Header:
     ``ordered``: whether the statements have times and an order, or are totals; ``statements``, ``sessions``,
     ``dropped``: numbers of executions; ``begin_us``, ``end_us``: microseconds since 1970, null if unknown;
     ``resolution_us``: the resolution of times; ``bound``, ``inline``: statements with values that were sent with bound
-    parameters, and as a part of the text, 0 if unknown; ``replay``: only of a replay.
+    parameters, and as a part of the text, 0 if unknown; ``parsed``: those with bound parameters that were parsed for
+    one execution; ``replay``: only of a replay.
     """
 
     engine: str
@@ -66,6 +70,7 @@ class Header:
     resolution_us: int = 1
     bound: int = 0
     inline: int = 0
+    parsed: int = 0
     replay: ReplayFacts | None = None
 
     @property
@@ -83,9 +88,14 @@ class Header:
         return datetime.fromtimestamp(self.begin_us / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
     @property
-    def sends_text(self) -> bool:
-        """Whether most statements with values were sent as text, and not prepared."""
-        return self.inline > self.bound
+    def prepare(self) -> PrepareMode:
+        """How most statements with values were prepared; ``once`` if unknown."""
+        counts: dict[PrepareMode, int] = {
+            "once": self.bound - self.parsed,
+            "per-transaction": self.parsed,
+            "never": self.inline,
+        }
+        return max(counts, key=counts.__getitem__)
 
     def json(self) -> str:
         """Return the header as JSON."""

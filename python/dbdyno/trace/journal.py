@@ -47,6 +47,7 @@ def read_journal(path: Path) -> tuple[Header, Texts, Iterator[Batch]]:
         header.dropped += own.dropped
         header.bound += own.bound
         header.inline += own.inline
+        header.parsed += own.parsed
         for each in member[1:]:
             if each[0] == "text":
                 continue

@@ -36,7 +36,7 @@ class JournalWriter:
         """Append a member. Raises OSError, also if only a part of it was written."""
         lines: list[Any] = []
         numbers: dict[str, int] = {}
-        self._header.bound = self._header.inline = 0
+        self._header.bound = self._header.inline = self._header.parsed = 0
         for each in batch:
             made = UNREADABLE if each.text is None else self._fingerprints.of(each.text)
             text = self._failures.text(made.text, each.error)
@@ -44,8 +44,9 @@ class JournalWriter:
                 numbers[text] = len(numbers)
                 lines.append(["text", numbers[text], text])
             values = bound_values(made, self._values, each.parameters)
-            if each.parameters:
+            if each.parameters and each.once is not None:
                 self._header.bound += 1
+                self._header.parsed += not each.once
             elif values:
                 self._header.inline += 1
             times = each.start_ns // 1000, each.duration_ns

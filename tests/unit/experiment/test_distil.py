@@ -30,8 +30,10 @@ from dbdyno.experiment.toml_text import write_toml
 from dbdyno.model.experiment.load import Open
 from dbdyno.trace.fingerprint import Fingerprints
 from dbdyno.trace.header import Header
+from dbdyno.trace.journal_writer import JournalWriter
 from dbdyno.trace.parquet import Execution, TraceWriter
 from dbdyno.trace.reading import open_trace
+from dbdyno.trace.recorded import Recorded
 from dbdyno.trace.summary import summarize
 from dbdyno.trace.values import Values
 
@@ -220,7 +222,7 @@ def test_a_parameter_that_equals_two_earlier_ones_by_chance_is_recognized(tmp_pa
     made = distilled(path, Chooser(None, None))
     assert "values (:id, :id_2);" in made.text
     # Its values were a part of the text.
-    assert made.sends_text and " --set prepare=never " in made.text
+    assert made.prepare == "never" and " --set prepare=never " in made.text
 
 
 def test_equal_values_of_a_repetition_have_one_name(tmp_path: Path) -> None:
@@ -443,6 +445,30 @@ def test_branches_are_named(tmp_path: Path) -> None:
     words = "-- Perhaps a branch of `update users and others`: the first statement is the same.\n"
     assert text.count("a branch of") == 1
     assert f"{words}-- transaction: insert users and others\n" in text
+
+
+@pytest.mark.parametrize(
+    ("counts", "prepare"),
+    [
+        ({}, "once"),
+        ({"bound": 9, "inline": 8, "parsed": 4}, "never"),
+        ({"bound": 9, "inline": 3, "parsed": 5}, "per-transaction"),
+        ({"bound": 9, "inline": 4, "parsed": 4}, "once"),
+    ],
+)
+def test_most_statements_decide_how_a_workload_prepares(counts: dict[str, int], prepare: str) -> None:
+    assert Header("postgresql", "test", **counts).prepare == prepare
+
+
+def test_a_recording_counts_how_statements_were_prepared(tmp_path: Path) -> None:
+    forms: list[tuple[str, list[int] | None, bool | None]] = [
+        ("select ?", [1], True), ("select ?", [1], False), ("select ?", [1], None), ("select 'a'", None, None),
+        ("begin", None, None),
+    ]  # fmt: skip
+    batch = [Recorded(1, text, values, 1000, 1000, once=once) for text, values, once in forms]
+    JournalWriter(tmp_path / "a.journal", "sqlite", keep=True).write(batch, 0, "1")
+    header = open_trace(tmp_path / "a.journal").header
+    assert (header.bound, header.parsed, header.inline) == (2, 1, 2)
 
 
 def test_pauses_within_a_transaction_keep_it_open(tmp_path: Path) -> None:

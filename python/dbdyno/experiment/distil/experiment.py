@@ -26,8 +26,8 @@ def experiment_document(workload: Workload, output: str, trace: str, engine: str
     document["title"] = f"Workload of {source}"
     document["question"] = f"How many transactions of {source} per second, and where does their time go?"
     document["factors"]["clients"] = [workload.clients]
-    if workload.sends_text:
-        document["factors"]["prepare"] = ["never"]
+    if workload.prepare != "once":
+        document["factors"]["prepare"] = [workload.prepare]
     if workload.phases:
         document["load"][COMMENT] = [
             "The recorded rate varied. To repeat it, remove `stop`, the factor `seconds` and all steps with `think`,",

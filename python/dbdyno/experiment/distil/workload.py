@@ -25,6 +25,7 @@ from dbdyno.experiment.distil.selection import Selected, select
 from dbdyno.experiment.distil.units import LOOP_US, Counts, Item, Slot, Unit, Units
 from dbdyno.experiment.distil.uses import Parsed, Use, parse_uses
 from dbdyno.experiment.factors import MIX_FACTORS
+from dbdyno.model.plan.tasks import PrepareMode
 from dbdyno.trace.fingerprint import CURSOR
 from dbdyno.trace.header import Header
 from dbdyno.trace.recording import may_write
@@ -64,7 +65,7 @@ class Workload:
     """A .sql file for an engine.
 
     ``clients``: sessions that were busy on average, rounded up; ``covered``: its share ``of`` the recorded time, or of
-    the statements; ``sends_text``: the application doesn't prepare statements; ``writes``: it may change the tables of
+    the statements; ``prepare``: how the application prepares them; ``writes``: it may change the tables of
     a server; ``names``: the numbers of the trace's statements by their names in the file, ``texts``: their texts;
     ``phases``: of its transactions, empty if their rate was constant; ``problem``: why recorded values weren't found in
     the database, if so; ``left_out``: what is not in it; ``errors``: of failed transactions; ``made_up``: statements
@@ -77,7 +78,7 @@ class Workload:
     covered: float
     of: str
     transactions: int
-    sends_text: bool
+    prepare: PrepareMode
     writes: bool
     names: Mapping[str, int]
     texts: Mapping[int, str]
@@ -184,7 +185,7 @@ class WorkloadWriter:
             covered=covered,
             of="time" if units.duration_ns else "statements",
             transactions=len(chosen),
-            sends_text=self.header.sends_text,
+            prepare=self.header.prepare,
             writes=writes,
             names=names.statements,
             texts=texts,
@@ -582,7 +583,7 @@ def run_command(file: str, workload: Workload, system: str, form: Form) -> str:
     """Return the command that runs a workload. ``system``: the database, which synthetic tables don't need."""
     # An experiment has them.
     given = f" --mix --clients {workload.clients}" if form == "statements" else ""
-    given += " --set prepare=never" if form == "statements" and workload.sends_text else ""
+    given += f" --set prepare={workload.prepare}" if form == "statements" and workload.prepare != "once" else ""
     if form == "synthetic":
         return f"dbdyno run {quote(file)}{given}"
     return f"dbdyno run {quote(file)}{given} --system {quote(system)}" + (" --allow-writes" if workload.writes else "")
