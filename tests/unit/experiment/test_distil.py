@@ -471,6 +471,29 @@ def test_a_recording_counts_how_statements_were_prepared(tmp_path: Path) -> None
     assert (header.bound, header.parsed, header.inline) == (2, 1, 2)
 
 
+def test_rare_transactions_have_the_values_of_all_with_the_statement(tmp_path: Path) -> None:
+    path = tmp_path / "many.trace"
+    values = Values(None)
+    random = np.random.default_rng(2)
+    with TraceWriter(path, Header("sqlite", "test", values.kept)) as writer:
+        # Each of 40 transactions occurs 30 times, and uses hot keys. The first one has its own constant.
+        for number in range(1200):
+            kind = number % 40
+            key, status = int(random.zipf(1.6)) % 1000, 9 if kind == 0 else number % 3
+            begin = Execution(number * 1000, 1000)
+            changed = Execution(number * 1000, 1000, 1, values=[values.of(status), values.of(key)])
+            writer.add(1, "begin", begin)
+            writer.add(1, f"select {'a' * (kind + 1)} from t", begin)
+            writer.add(1, "update t set s = ? where k = ?", changed)
+            writer.add(1, "commit", begin)
+    units = recognize(open_trace(path)).units
+    assert len(units) == 40
+    status = [unit.slots[1].values[0].by_value for unit in units]
+    assert sum(set(each) == {"9"} for each in status) == 1
+    assert sum(set(each) == {"0", "1", "2", "9"} for each in status) == 39
+    assert all(unit.slots[1].values[1].by_value.total() == 1200 for unit in units)
+
+
 def test_pauses_within_a_transaction_keep_it_open(tmp_path: Path) -> None:
     path = tmp_path / "pauses.trace"
     with TraceWriter(path, Header("sqlite", "test")) as writer:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
@@ -26,6 +26,9 @@ _MOST_SEQUENCES = 50_000
 # Values kept per parameter. Above, a random half of their uses is forgotten.
 _MOST_VALUES = 20_000
 _RANDOM = Random(1)
+# With fewer uses of a parameter, those in other transactions show better which values are frequent.
+_FEWEST_USES = 100
+_NEARLY_ALL = 0.9
 # Samples per transaction, and statements in all samples.
 _SAMPLES = 200
 _MOST_SAMPLED = 100_000
@@ -60,6 +63,16 @@ class Counts:
         if len(self.by_value) > _MOST_VALUES:
             self._halve()
 
+    def merge(self, other: Counts) -> None:
+        """Add the uses of another parameter."""
+        for value, count in other.by_value.items():
+            self.add(value, count)
+
+    @property
+    def is_nearly_constant(self) -> bool:
+        """Whether nearly all uses have the same value."""
+        return max(self.by_value.values(), default=0) >= _NEARLY_ALL * self.by_value.total()
+
     def _halve(self) -> None:
         """Forget each use with a probability of one half, so that the rest is a random sample, too."""
         self.share /= 2
@@ -75,6 +88,7 @@ class Counts:
 class Slot:
     """A statement at a place of a transaction. ``gap_us``: the pauses of the client before it, in total.
 
+    ``values``: of each parameter; in a rare transaction, of all transactions with the statement.
     ``rows``: of ``counted`` executions whose rows are known. ``missed``: executions without a row.
     """
 
@@ -213,6 +227,7 @@ class _Recognizer:
         for session in self._sessions.values():
             if session.open:
                 self._result.failed += 1
+        _pool_rare(self._units.values())
         self._result.units = sorted(self._units.values(), key=lambda each: (-each.duration_ns, -each.count))
         return self._result
 
@@ -341,6 +356,23 @@ class _Recognizer:
             if len(self._sequences) < _MOST_SEQUENCES:
                 self._sequences[sequence] = known
         return known
+
+
+def _pool_rare(units: Iterable[Unit]) -> None:
+    """Give statements of rare transactions the values that they have in all transactions, unless theirs are equal."""
+    parameters: dict[tuple[int, int], list[tuple[Slot, int]]] = {}
+    for unit in units:
+        for slot in unit.slots:
+            for place in range(len(slot.values)):
+                parameters.setdefault((slot.statement, place), []).append((slot, place))
+    for slots in parameters.values():
+        all_uses = Counts()
+        for slot, place in slots if len(slots) > 1 else ():
+            all_uses.merge(slot.values[place])
+        for slot, place in slots:
+            own = slot.values[place]
+            if own.by_value.total() < min(_FEWEST_USES, all_uses.by_value.total()) and not own.is_nearly_constant:
+                slot.values[place] = all_uses
 
 
 def _record(unit: Unit, inner: Sequence[_Executed], repeats: Sequence[int]) -> None:
