@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -56,8 +57,9 @@ def print_comparison(file: str, compared: Compared, top: int, json_file: Path | 
     if not any(one.recorded.count and one.run.count and not is_control(one.statement) for one in agreements):
         raise InputError(f"run {document.id}", f"no statement of {file} is in it", "name a run of the trace's workload")
     console = Console(stderr=is_output(json_file))
-    console.print(_rates(file, trace, document.id, cell), soft_wrap=True)
-    if (speed := _speed(trace, cell)) is not None and not _CLOSE < speed < 1 / _CLOSE:
+    rates = _recorded_rate(trace, agreements), _rate(cell)
+    console.print(_rates(file, document.id, rates), soft_wrap=True)
+    if (speed := _speed(*rates)) is not None and not _CLOSE < speed < 1 / _CLOSE:
         console.print(f"! {_other_rate(speed)}", soft_wrap=True)
     difference = largest_difference(agreements)
     if difference is not None:
@@ -100,16 +102,16 @@ def _chosen_cell(cells: list[Cell], run: str, wanted: str | None) -> Cell:
     return measured[0]
 
 
-def _rates(file: str, trace: Trace, run: str, cell: Cell) -> Text:
+def _rates(file: str, run: str, rates: Sequence[float | None]) -> Text:
     """Return the rates of statements: a trace doesn't know which statements outside of transactions belong together."""
-    recorded, ran = (
-        "no rate" if rate is None else f"{figure(rate)} statements/s" for rate in (_recorded_rate(trace), _rate(cell))
-    )
+    recorded, ran = ("no rate" if rate is None else f"{figure(rate)} statements/s" for rate in rates)
     return Text.assemble((file, "bold"), f": {recorded};  run ", (run, "bold"), f": {ran}.")
 
 
-def _recorded_rate(trace: Trace) -> float | None:
-    return trace.header.statements / trace.header.seconds if trace.header.seconds else None
+def _recorded_rate(trace: Trace, agreements: Sequence[Agreement]) -> float | None:
+    """Return the recorded statements per second. Reading a cursor is a part of its query, as in the run."""
+    seconds = trace.header.seconds
+    return sum(one.recorded.count for one in agreements) / seconds if seconds else None
 
 
 def _rate(cell: Cell) -> float | None:
@@ -118,15 +120,14 @@ def _rate(cell: Cell) -> float | None:
     return None if rate is None or not succeeded else rate * executed / succeeded
 
 
-def _speed(trace: Trace, cell: Cell) -> float | None:
-    recorded, ran = _recorded_rate(trace), _rate(cell)
+def _speed(recorded: float | None, ran: float | None) -> float | None:
     return ran / recorded if recorded and ran else None
 
 
 def _other_rate(speed: float) -> str:
     """Return possible reasons for another rate than recorded."""
     if speed > 1:
-        reason = "its clients don't wait for the application, and pauses below 1 ms are left out"
+        reason = "its clients don't wait for the application, and pauses below 0.2 ms are left out"
         return f"The run is {figure(speed)} times as fast: {reason}."
     return f"The run has {percent(speed)} of the recorded rate: its statements take longer, or it has fewer clients."
 
