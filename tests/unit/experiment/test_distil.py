@@ -471,6 +471,19 @@ def test_a_recording_counts_how_statements_were_prepared(tmp_path: Path) -> None
     assert (header.bound, header.parsed, header.inline) == (2, 1, 2)
 
 
+@pytest.mark.parametrize(("active_ms", "shown", "think"), [(600, "6.69ms", "15.7ms"), (300, "", "9ms")])
+def test_pauses_have_the_time_of_idle_sessions(tmp_path: Path, active_ms: int, shown: str, think: str) -> None:
+    path = tmp_path / "idle.trace"
+    with TraceWriter(path, Header("sqlite", "test")) as writer:
+        # A statement of 1 ms every 10 ms. Then the session is idle until the end, at 1 s.
+        for start in range(0, active_ms, 10):
+            writer.add(1, "select a from t", Execution(start * 1000, 1_000_000))
+        writer.add(2, "select a from t", Execution(999_000, 1_000_000))
+    text = distilled(path, Chooser(None, None)).text
+    assert (f"so pauses are {shown} longer than recorded" in text) == bool(shown)
+    assert f"-- think: {think}\n" in text
+
+
 def test_rare_transactions_have_the_values_of_all_with_the_statement(tmp_path: Path) -> None:
     path = tmp_path / "many.trace"
     values = Values(None)

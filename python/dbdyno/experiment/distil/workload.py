@@ -171,9 +171,11 @@ class WorkloadWriter:
         if not chosen:
             raise self._nothing(left_out, rejected)
         total = sum(each.count for each in chosen)
-        body = [line for unit in chosen for line in self._unit(unit, total, names, parsed)]
-        done = sum(each.duration_ns for each in chosen)
+        clients = self._clients(units)
         executed = sum(each.count for each in units.units)
+        idle_us = self._idle_us(units, clients) / executed
+        body = [line for unit in chosen for line in self._unit(unit, total, idle_us, names, parsed)]
+        done = sum(each.duration_ns for each in chosen)
         covered = done / units.duration_ns if units.duration_ns else total / executed
         texts = {number: self._text(number) for number in names.statements.values()}
         writes = engine_of(self.header.engine).is_server and any(map(may_write, texts.values()))
@@ -181,7 +183,7 @@ class WorkloadWriter:
         workload = Workload(
             text="",
             engine=self.header.engine,
-            clients=self._clients(units),
+            clients=clients,
             covered=covered,
             of="time" if units.duration_ns else "statements",
             transactions=len(chosen),
@@ -196,7 +198,7 @@ class WorkloadWriter:
             made_up=made_up,
             made_up_share=made_up_share,
         )
-        head = self._head(workload, total)
+        head = self._head(workload, total, idle_us)
         return replace(workload, text="\n".join([*head, *body]) + "\n")
 
     def _nothing(self, left_out: Counter[str], rejected: Mapping[int, str]) -> InputError:
@@ -234,6 +236,16 @@ class WorkloadWriter:
         seconds = self.header.seconds
         return max(math.ceil(units.busy_us / 1e6 / seconds - 0.05), 1) if seconds else 1
 
+    def _idle_us(self, units: Units, clients: int) -> float:
+        """Return how long clients must be idle to do as much as the sessions, since their number is rounded up.
+
+        0 if sessions were idle for most of the recording, since the workload is to repeat the rest.
+        """
+        if not units.duration_ns or not self.header.seconds or self.header.resolution_us > _COARSE_US:
+            return 0.0
+        idle_us = clients * self.header.seconds * 1e6 - units.busy_us
+        return idle_us if 0 < idle_us < units.busy_us else 0.0
+
     def _phases(self, units: Units, total: int) -> Sequence[Phase]:
         """Return the phases of a long recording whose rate varied. ``total``: the transactions of the file."""
         seconds = self.header.seconds or 0
@@ -262,7 +274,7 @@ class WorkloadWriter:
             found.update([slot.statement] if is_made_up else [])
         return len(found), duration[True] / max(duration.total(), 1)
 
-    def _head(self, workload: Workload, total: int) -> Iterator[str]:
+    def _head(self, workload: Workload, total: int, idle_us: float) -> Iterator[str]:
         header = self.header
         yield f"-- Workload of {Path(self.file).name}: {header.source}, recorded {header.begun}."
         if header.seconds:
@@ -271,6 +283,8 @@ class WorkloadWriter:
             yield f"-- In {seconds} s, {sessions} did {rate} of its transactions per second."
             name = "FILE.sql" if self.form == "statements" else "FILE.toml"
             yield f"-- To run it like that: {run_command(name, workload, 'URL', self.form)}"
+        if self.think and idle_us >= _LEAST_PAUSE_US:
+            yield f"-- Some sessions were idle at times, so pauses are {_time(idle_us)} longer than recorded."
         if workload.phases and self.form == "statements":
             words = "As stages of an experiment (`dbdyno distil TRACE -o FILE.toml`), without pauses:"
             yield f"-- The rate varied. {words}"
@@ -288,7 +302,9 @@ class WorkloadWriter:
             yield f"-- {workload.problem}"
         yield ""
 
-    def _unit(self, selected: Selected, total: int, names: _Names, parsed: dict[int, Parsed]) -> Iterator[str]:
+    def _unit(
+        self, selected: Selected, total: int, idle_us: float, names: _Names, parsed: dict[int, Parsed]
+    ) -> Iterator[str]:
         unit = selected.unit
         transaction = names.unique(self._title(unit, parsed))
         mean = f", {figure(unit.duration_ns / unit.count / 1e6)} ms each" if unit.duration_ns else ""
@@ -302,7 +318,7 @@ class WorkloadWriter:
             yield from names.branch(transaction, unit)
             yield f"-- transaction: {transaction}"
         if self.think:
-            yield from self._pause_of(unit)
+            yield from self._pause_of(unit, idle_us)
         first = unit.slots[0]
         beside = [*self._pause(first.gap_us, first.executions), *self._pause(unit.end_gap_us, unit.count)]
         # Only ends that are written can have pauses beside them.
@@ -350,16 +366,20 @@ class WorkloadWriter:
             start = each.end
         return "".join([*pieces, text[start:]])
 
-    def _pause_of(self, unit: Unit) -> Iterator[str]:
-        """Yield the pause of a client between transactions. It may be before or after one, since clients go on."""
+    def _pause_of(self, unit: Unit, idle_us: float) -> Iterator[str]:
+        """Yield the pause of a client between transactions. It may be before or after one, since clients go on.
+
+        ``idle_us``: is added to it.
+        """
         if not unit.pauses or self.header.resolution_us > _COARSE_US:
             return
         mean = unit.after_us / unit.pauses
-        if mean < _LEAST_PAUSE_US:
+        if mean + idle_us < _LEAST_PAUSE_US:
             return
-        spread = math.sqrt(max(unit.after_squares / unit.pauses - mean * mean, 0)) / mean
+        spread = math.sqrt(max(unit.after_squares / unit.pauses - mean * mean, 0)) / max(mean, 1)
         yield f"-- Pauses of {_time(mean)} on average; their standard deviation is {percent(spread)} of that."
-        yield f"-- think: exp({_time(mean)})" if spread > _REGULAR else f"-- think: {_time(mean)}"
+        pause = _time(mean + idle_us)
+        yield f"-- think: exp({pause})" if spread > _REGULAR else f"-- think: {pause}"
 
     def _pause(self, total_us: int, number: int) -> Iterator[str]:
         """Yield the mean of a number of pauses in a transaction."""
