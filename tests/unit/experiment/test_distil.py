@@ -162,7 +162,7 @@ def test_a_workload_has_the_transactions_of_its_trace(tmp_path: Path) -> None:
     assert "values (:customer, :total);" in made.text
     assert "set spent = spent + :total where id = :customer;" in made.text
     assert made.text.count("-- think: 2ms") == 3
-    assert "-- think: exp(16" in made.text
+    assert "-- think: 50ms\n" in made.text
     assert "-- Left out: 1 transaction that failed or did not end (1 SQLITE_BUSY)\n" in made.text
     assert "-- Left out: 1 time `create user`" in made.text
     mix_experiment(read_statements(made.text, "x.sql", "sqlite"), {}, "x.sql", "sqlite")

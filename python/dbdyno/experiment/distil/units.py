@@ -126,11 +126,11 @@ class Unit:
     """A transaction of the application, or a statement outside of transactions.
 
     ``is_transaction``: it begins and ends; ``rolled_back``: the application ends it with a rollback. ``begin``: how it
-    begins, such as ``begin immediate``; empty for a begin without options. ``end_gap_us``: the pauses of the client
-    before its end, in total. ``after_us``: those after it, ``pauses`` of them; ``after_squares``: the sum of their
-    squares. ``again``: how often it soon followed itself in
-    a session, also with others between. ``samples``: the values of its first executions, a tuple per statement;
-    ``None`` for a value that differs between the repetitions of a loop.
+    begins, such as ``begin immediate``; empty for a begin without options. ``before_us``: the pauses of the client
+    before it, ``pauses`` of them; ``before_squares``: the sum of their squares; ``end_gap_us``: those before its end,
+    in total. ``again``: how often it soon followed itself in a session, also with others between. ``samples``: the
+    values of its first executions, a tuple per statement; ``None`` for a value that differs between the repetitions of
+    a loop.
     """
 
     items: list[Item]
@@ -140,8 +140,8 @@ class Unit:
     count: int = 0
     duration_ns: int = 0
     end_gap_us: int = 0
-    after_us: float = 0.0
-    after_squares: float = 0.0
+    before_us: float = 0.0
+    before_squares: float = 0.0
     pauses: int = 0
     again: int = 0
     samples: list[list[tuple[str | None, ...]]] = field(default_factory=list)
@@ -306,10 +306,10 @@ class _Recognizer:
             unit = self._unit(inner, duration, (is_transaction, rolled_back, special))
             if unit is not None:
                 unit.end_gap_us += gap
-        if session.last is not None and pause is not None:
-            session.last.after_us += pause
-            session.last.after_squares += pause * pause
-            session.last.pauses += 1
+        if unit is not None and pause is not None:
+            unit.before_us += pause
+            unit.before_squares += pause * pause
+            unit.pauses += 1
         if is_transaction or pause is None or pause >= LOOP_US:
             session.recent = []
         if unit is not None and not is_transaction:

@@ -367,16 +367,13 @@ class WorkloadWriter:
         return "".join([*pieces, text[start:]])
 
     def _pause_of(self, unit: Unit, idle_us: float) -> Iterator[str]:
-        """Yield the pause of a client between transactions. It may be before or after one, since clients go on.
-
-        ``idle_us``: is added to it.
-        """
+        """Yield the pause of a client before a transaction. ``idle_us``: is added to it."""
         if not unit.pauses or self.header.resolution_us > _COARSE_US:
             return
-        mean = unit.after_us / unit.pauses
+        mean = unit.before_us / unit.pauses
         if mean + idle_us < _LEAST_PAUSE_US:
             return
-        spread = math.sqrt(max(unit.after_squares / unit.pauses - mean * mean, 0)) / max(mean, 1)
+        spread = math.sqrt(max(unit.before_squares / unit.pauses - mean * mean, 0)) / max(mean, 1)
         yield f"-- Pauses of {_time(mean)} on average; their standard deviation is {percent(spread)} of that."
         pause = _time(mean + idle_us)
         yield f"-- think: exp({pause})" if spread > _REGULAR else f"-- think: {pause}"
