@@ -675,6 +675,28 @@ def test_a_selected_key_may_be_a_foreign_key(tmp_path: Path, columns: str, is_re
     assert ("-- into: customer\nselect id from customers" in distilled(path, chooser).text) == is_recognized
 
 
+@pytest.mark.parametrize(
+    ("step", "is_unique", "is_result"), [(1, True, True), (0, True, True), (-1, True, False), (1, False, False)]
+)
+def test_a_worker_deletes_the_row_that_it_has_selected(
+    tmp_path: Path, step: int, is_unique: bool, is_result: bool
+) -> None:
+    path = tmp_path / "queue.trace"
+    with TraceWriter(path, Header("sqlite", "test", VALUES.kept)) as writer:
+        for number in range(30):
+            for text, *parameters in (
+                ("begin",),
+                ("select id, data from tasks where queue = ? order by id limit 1", "mails"),
+                ("delete from tasks where id = ?", 50 + step * number),
+                ("commit",),
+            ):
+                values = [VALUES.of(each) for each in parameters]
+                writer.add(1, text, Execution(number * 1000, 1000, 1, values=values))
+    facts = ColumnFacts(0, None, None, [], unique=is_unique)
+    text = distilled(path, Chooser(lambda _table, _column: facts, b"k" * 32)).text
+    assert ("-- into: id\nselect id, data from tasks" in text) == is_result
+
+
 def test_keys_that_are_returned_need_no_query(tmp_path: Path) -> None:
     path = tmp_path / "orders.trace"
     orders(path, text="insert into orders (customer) values (?) returning customer, id")

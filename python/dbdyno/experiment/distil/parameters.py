@@ -176,6 +176,8 @@ class Chooser:
         Hashed values are looked up among the column's range of integers and some later ones.
         """
         facts = self.facts(use.table, use.column)
+        if facts is not None and not facts.rows:
+            return self._numbers(values, _LATER_KEYS)
         if facts is None or facts.least is None or facts.greatest is None:
             return self._numbers(values, 0)
         last = facts.greatest + _LATER_KEYS

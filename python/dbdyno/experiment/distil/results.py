@@ -6,7 +6,8 @@ A trace doesn't contain results. Two kinds can be recognized by the parameters' 
   column of the same table, or in a foreign key.
 - **A selected value.** Whenever a select of one row has the same parameters, later statements use the same value, and
   compare it with a column that the select returns. Or the select returns only a key, and an insert writes it to a
-  foreign key.
+  foreign key. A worker's select returns the next task, whatever its parameters: the key of a row that is then changed
+  or deleted. These keys increase, or they are all the same in a table that is emptied again and again.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class Finder:
             return found
         for values, uses in self._equal_parameters(unit).items():
             place = next(iter(uses))
-            result = self._selected(unit, place[0], uses.values(), values)
+            result = self._selected(unit, place[0], uses, values)
             result = result or self._generated(unit, place[0], uses.values(), values)
             if result is not None:
                 found[place] = result
@@ -80,8 +81,8 @@ class Finder:
         looped = [max(item.repeats, default=1) > 1 for item in unit.items for _ in item.slots]
         return (each for each in range(number - 1, -1, -1) if not looped[each])
 
-    def _selected(self, unit: Unit, number: int, uses: Collection[Use], values: Sequence[str]) -> Result | None:
-        compared = {(use.table, use.column) for use in uses if use.role == "equals" and use.table}
+    def _selected(self, unit: Unit, number: int, uses: Mapping[Place, Use], values: Sequence[str]) -> Result | None:
+        compared = {(use.table, use.column) for use in uses.values() if use.role == "equals" and use.table}
         for earlier in self._earlier(unit, number):
             slot = unit.slots[earlier]
             parsed = self.parsed[slot.statement]
@@ -90,14 +91,25 @@ class Finder:
                 column is None
                 and len(parsed.columns) == 1
                 and self._is_key(parsed)
-                and any(map(self._is_foreign, uses))
+                and any(map(self._is_foreign, uses.values()))
             ):
                 column = 0
             if parsed.verb != "select" or slot.most_rows != 1 or column is None:
                 continue
-            if _depends(values, [sample[earlier] for sample in unit.samples]):
+            depends = _depends(values, [sample[earlier] for sample in unit.samples])
+            if depends or self._is_next(unit, parsed.columns[column], uses, values):
                 return Result(earlier, column)
         return None
+
+    def _is_next(self, unit: Unit, column: tuple[str, str], uses: Mapping[Place, Use], values: Sequence[str]) -> bool:
+        """Whether values are the keys of the next rows of a queue. ``column``: what the select returns."""
+        facts = self.describe(*column)
+        changing = (use for (number, _), use in uses.items() if self._parsed(unit, number).verb in ("delete", "update"))
+        use = next((use for use in changing if use.role == "equals" and (use.table, use.column) == column), None)
+        if use is None or facts is None or not facts.is_unique:
+            return False
+        numbers = self.integers(use, values)
+        return len(set(values)) == 1 or (numbers is not None and _increase(numbers))
 
     def _is_key(self, select: Parsed) -> bool:
         facts = self.describe(*select.columns[0])
