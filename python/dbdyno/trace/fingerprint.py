@@ -25,6 +25,15 @@ _OBJECTS = frozenset(
 # `declare NAME binary insensitive no scroll cursor without hold for`
 _CURSOR_WORDS = 9
 _SWITCHES = ("0", "1", "off", "on")
+# Pragmas whose values are kept.
+_SETTINGS = frozenset(
+    ("automatic_index", "busy_timeout", "cache_size", "cache_spill", "checkpoint_fullfsync", "foreign_keys",
+     "fullfsync", "journal_mode", "journal_size_limit", "locking_mode", "mmap_size", "read_uncommitted",
+     "secure_delete", "synchronous", "temp_store", "threads", "wal_autocheckpoint")
+)  # fmt: skip
+_SETTING = re.compile(
+    r"-?\d{1,15}|delete|exclusive|extra|false|fast|file|full|memory|no|normal|off|on|persist|true|truncate|wal|yes"
+)
 _SAVEPOINT = re.compile(
     r"(savepoint|release(?:\s+savepoint)?|rollback\s+to(?:\s+savepoint)?)\b.*", re.IGNORECASE | re.DOTALL
 )
@@ -180,8 +189,17 @@ def _without_text(tokens: Sequence[Token]) -> str | None:
     if words[0] in _CONTROLS:
         return _control(tokens)
     if words[0] == "pragma":
-        return f"pragma {words[1]}" if len(words) > 1 and tokens[1].kind is Kind.WORD else "pragma"
+        return _pragma([each.text.lower() for each in tokens], tokens)
     return None if words[0] in QUERIES_AND_CHANGES else _outline(tokens)
+
+
+def _pragma(words: Sequence[str], tokens: Sequence[Token]) -> str:
+    """Return the name of a pragma, and its value if it is a setting that changes how fast statements are."""
+    if len(words) == 1 or tokens[1].kind is not Kind.WORD:
+        return "pragma"
+    value = "".join(words[3:]).strip("'\")") if words[2:3] in (["="], ["("]) else ""
+    is_kept = words[1] in _SETTINGS and _SETTING.fullmatch(value)
+    return f"pragma {words[1]} = {value}" if is_kept else f"pragma {words[1]}"
 
 
 def _control(tokens: Sequence[Token]) -> str:

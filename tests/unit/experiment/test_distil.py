@@ -21,7 +21,7 @@ from dbdyno.experiment.distil.phases import phases
 from dbdyno.experiment.distil.skew import distinct_values, fitted_skew
 from dbdyno.experiment.distil.units import Counts, loops, recognize
 from dbdyno.experiment.distil.uses import Use, parse_uses
-from dbdyno.experiment.distil.workload import Workload, WorkloadWriter
+from dbdyno.experiment.distil.workload import Workload, WorkloadWriter, run_command
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
 from dbdyno.experiment.mix import mix_experiment
@@ -482,6 +482,25 @@ def test_pauses_have_the_time_of_idle_sessions(tmp_path: Path, active_ms: int, s
     text = distilled(path, Chooser(None, None)).text
     assert (f"so pauses are {shown} longer than recorded" in text) == bool(shown)
     assert f"-- think: {think}\n" in text
+
+
+def test_settings_of_sessions_are_in_the_command(tmp_path: Path) -> None:
+    path = tmp_path / "settings.trace"
+    texts = ("pragma synchronous = 1", "pragma synchronous = 1", "pragma synchronous = 2", "pragma cache_size = -9")
+    with TraceWriter(path, Header("sqlite", "test")) as writer:
+        for number, text in enumerate((*texts, "pragma optimize", "select a from t")):
+            writer.add(1, text, Execution(number * 1000, 1000))
+    made = distilled(path, Chooser(None, None))
+    assert made.left_out == ["1 time `pragma optimize`"]
+    assert run_command("a.sql", made, "sqlite:a.db", "statements").endswith(
+        " --system 'sqlite:a.db?synchronous=1&cache_size=-9'"
+    )
+    command = run_command("a.sql", made, "sqlite:a.db?synchronous=off", "statements")
+    assert command.endswith(" --system 'sqlite:a.db?synchronous=off&cache_size=-9'")
+    assert (
+        run_command("a.toml", made, "", "synthetic")
+        == "dbdyno run a.toml --system 'sqlite:?synchronous=1&cache_size=-9'"
+    )
 
 
 def test_rare_transactions_have_the_values_of_all_with_the_statement(tmp_path: Path) -> None:

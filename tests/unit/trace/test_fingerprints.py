@@ -182,3 +182,21 @@ def test_strings_in_double_quotes_are_values(text: str) -> None:
 )
 def test_names_in_double_quotes_remain(text: str) -> None:
     assert Fingerprints("sqlite").of(text).text == text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("PRAGMA synchronous = NORMAL", "pragma synchronous = normal"),
+        ("pragma journal_mode('wal');", "pragma journal_mode = wal"),
+        ("pragma cache_size=-8000", "pragma cache_size = -8000"),
+        ("pragma synchronous", "pragma synchronous"),
+        ("pragma key = 'planted'", "pragma key"),
+        ("pragma synchronous = 'planted'", "pragma synchronous"),
+        ("pragma table_info(planted)", "pragma table_info"),
+        ("pragma main.cache_size = 5", "pragma main"),
+        ("pragma", "pragma"),
+    ],
+)
+def test_settings_of_a_session_are_kept(text: str, shown: str) -> None:
+    assert Fingerprints("sqlite").of(text).text == shown

@@ -53,6 +53,7 @@ _LEAST_RUN = 3
 # A shorter recording is one phase.
 _LEAST_RECORDING_S = 10
 _FEWEST_PHASES = 2
+_SETTING = re.compile(r"pragma (?P<name>\w+) = (?P<value>\S+)")
 # Pauses whose standard deviation is a smaller part of their mean are equal.
 _REGULAR = 0.3
 
@@ -65,11 +66,12 @@ class Workload:
     """A .sql file for an engine.
 
     ``clients``: sessions that were busy on average, rounded up; ``covered``: its share ``of`` the recorded time, or of
-    the statements; ``prepare``: how the application prepares them; ``writes``: it may change the tables of
-    a server; ``names``: the numbers of the trace's statements by their names in the file, ``texts``: their texts;
-    ``phases``: of its transactions, empty if their rate was constant; ``problem``: why recorded values weren't found in
-    the database, if so; ``left_out``: what is not in it; ``errors``: of failed transactions; ``made_up``: statements
-    with made-up values, ``made_up_share``: the part of the time that they take.
+    the statements; ``prepare``: how the application prepares them; ``writes``: it may change the tables of a server;
+    ``names``: the numbers of the trace's statements by their names in the file, ``texts``: their texts; ``settings``:
+    that the application makes in its sessions; ``phases``: of its transactions, empty if their rate was constant;
+    ``problem``: why recorded values weren't found in the database, if so; ``left_out``: what is not in it; ``errors``:
+    of failed transactions; ``made_up``: statements with made-up values, ``made_up_share``: the part of the time that
+    they take.
     """
 
     text: str
@@ -82,6 +84,7 @@ class Workload:
     writes: bool
     names: Mapping[str, int]
     texts: Mapping[int, str]
+    settings: Mapping[str, str]
     phases: Sequence[Phase] = ()
     problem: str = ""
     left_out: Sequence[str] = ()
@@ -140,7 +143,7 @@ class WorkloadWriter:
         ``rejected``: why the database rejects statements, by number; transactions with them are left out.
         """
         names = _Names()
-        left_out = units.left_out.copy()
+        settings, left_out = _settings(units.left_out)
         parsed = {slot.statement: self._parsed(slot.statement) for each in units.units for slot in each.slots}
         accepted: list[Unit] = []
         for unit in units.units:
@@ -191,6 +194,7 @@ class WorkloadWriter:
             writes=writes,
             names=names.statements,
             texts=texts,
+            settings=settings,
             phases=self._phases(units, total),
             problem=self._problem(),
             left_out=self._omissions(units, left_out),
@@ -596,14 +600,35 @@ def _loop_words(item: Item, repeats: int) -> str:
     return f"-- {what}: repeated {times}{cut}."
 
 
+def _settings(left_out: Counter[str]) -> tuple[dict[str, str], Counter[str]]:
+    """Return the settings that sessions made, with their most usual values, and the other statements."""
+    found = {text: match for text in left_out if (match := _SETTING.fullmatch(text))}
+    settings: dict[str, str] = {}
+    for text, _ in left_out.most_common():
+        if text in found:
+            settings.setdefault(found[text]["name"], found[text]["value"])
+    return settings, Counter({text: count for text, count in left_out.items() if text not in found})
+
+
+def _with_settings(system: str, settings: Mapping[str, str]) -> str:
+    """Return a URL with settings that it doesn't have."""
+    path, _, given = system.partition("?")
+    pairs = given.split("&") if given else []
+    known = {pair.partition("=")[0] for pair in pairs}
+    pairs += [f"{name}={value}" for name, value in settings.items() if name not in known]
+    return f"{path}?{'&'.join(pairs)}" if pairs else path
+
+
 def run_command(file: str, workload: Workload, system: str, form: Form) -> str:
     """Return the command that runs a workload. ``system``: the database, which synthetic tables don't need."""
     # An experiment has them.
     given = f" --mix --clients {workload.clients}" if form == "statements" else ""
     given += f" --set prepare={workload.prepare}" if form == "statements" and workload.prepare != "once" else ""
-    if form == "synthetic":
-        return f"dbdyno run {quote(file)}{given}"
-    return f"dbdyno run {quote(file)}{given} --system {quote(system)}" + (" --allow-writes" if workload.writes else "")
+    if form != "synthetic" or workload.settings:
+        url = f"{workload.engine}:" if form == "synthetic" else system
+        given += f" --system {quote(_with_settings(url, workload.settings))}"
+    given += " --allow-writes" if workload.writes and form != "synthetic" else ""
+    return f"dbdyno run {quote(file)}{given}"
 
 
 def made_up_words(workload: Workload) -> str:
