@@ -113,7 +113,7 @@ def _by_text(sides: Iterable[tuple[str, Side]]) -> dict[str, Side]:
 
 
 def _original(text: str, recorded: Collection[str]) -> str:
-    """Return the recorded statement that a text is with expressions instead of values; the text without exactly one."""
+    """Return the recorded statement whose values a text replaces by expressions; the text if several may be meant."""
     found = [other for other in recorded if _fills_in(text, other)]
     return found[0] if len(found) == 1 else text
 

@@ -109,7 +109,7 @@ def _rates(file: str, run: str, rates: Sequence[float | None]) -> Text:
 
 
 def _recorded_rate(trace: Trace, agreements: Sequence[Agreement]) -> float | None:
-    """Return the recorded statements per second. Reading a cursor is a part of its query, as in the run."""
+    """Return the recorded statements per second. Reading a cursor is a part of its query."""
     seconds = trace.header.seconds
     return sum(one.recorded.count for one in agreements) / seconds if seconds else None
 

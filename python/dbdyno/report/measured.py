@@ -75,7 +75,7 @@ def _from_to(values: Sequence[float]) -> str:
 def _mix(document: Document, cells: list[Cell]) -> str:
     """Return the share of transactions that change rows. Such a transaction may also read.
 
-    Empty if no statement says so, but one may write, such as a query that calls a function.
+    Empty if only a query may write, because it calls a function.
     """
     seen = [cell for cell in cells if engine_of_product(cell.system.engine).shows_changes]
     rounds = [round_ for cell in seen for round_ in done(cell) if round_.transactions_changing is not None]

@@ -53,8 +53,8 @@ class Header:
     ``ordered``: whether the statements have times and an order, or are totals; ``statements``, ``sessions``,
     ``dropped``: numbers of executions; ``begin_us``, ``end_us``: microseconds since 1970, null if unknown;
     ``resolution_us``: the resolution of times; ``bound``, ``inline``: statements with values that were sent with bound
-    parameters, and as a part of the text, 0 if unknown; ``parsed``: those with bound parameters that were parsed for
-    one execution; ``replay``: only of a replay.
+    parameters, and as a part of the text, 0 if unknown; ``parsed``: how many of ``bound`` were parsed for one
+    execution; ``replay``: only of a replay.
     """
 
     engine: str

@@ -94,7 +94,7 @@ def summarize(trace: Trace) -> Summary:
 
 
 class _Cursors:
-    """Adds reading and closing a cursor to its query. Of several open cursors of a session, it takes the newest."""
+    """Adds reading and closing a cursor to its query. If a session has several open cursors, it takes the newest."""
 
     def __init__(self) -> None:
         # For each session, the query's number, and its row in the batch.

@@ -7,7 +7,7 @@ A trace doesn't contain results. Two kinds can be recognized by the parameters' 
 - **A selected value.** Whenever a select of one row has the same parameters, later statements use the same value, and
   compare it with a column that the select returns. Or the select returns only a key, and an insert writes it to a
   foreign key. A worker's select returns the next task, whatever its parameters: the key of a row that is then changed
-  or deleted. These keys increase, or they are all the same in a table that is emptied again and again.
+  or deleted. These keys increase. In a table that is emptied again and again, they may be equal.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ _MOST_SEQUENCES = 50_000
 # Values kept per parameter. Above, a random half of their uses is forgotten.
 _MOST_VALUES = 20_000
 _RANDOM = Random(1)
-# With fewer uses of a parameter, those in other transactions show better which values are frequent.
+# Fewer uses of a parameter don't show which values are frequent.
 _FEWEST_USES = 100
 _NEARLY_ALL = 0.9
 # Samples per transaction, and statements in all samples.
@@ -260,9 +260,9 @@ class _Recognizer:
                 self._finish(session, executed, is_transaction=True)
 
     def _pass(self, session: _Session, executed: _Executed, role: Role) -> None:
-        """Add a statement outside of transactions that isn't in a workload to what was before it.
+        """Take a statement outside of transactions that a workload doesn't contain.
 
-        Reading a cursor prolongs its query. Otherwise the client pauses on.
+        Reading a cursor prolongs its query. Other statements are a part of the client's pause.
         """
         if role == "session":
             self._result.left_out[self._trace.texts[executed.statement]] += executed.count

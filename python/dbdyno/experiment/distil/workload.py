@@ -243,7 +243,7 @@ class WorkloadWriter:
     def _idle_us(self, units: Units, clients: int) -> float:
         """Return how long clients must be idle to do as much as the sessions, since their number is rounded up.
 
-        0 if sessions were idle for most of the recording, since the workload is to repeat the rest.
+        0 if sessions were idle for most of the recording, since a run should not be idle for long.
         """
         if not units.duration_ns or not self.header.seconds or self.header.resolution_us > _COARSE_US:
             return 0.0
@@ -325,7 +325,7 @@ class WorkloadWriter:
             yield from self._pause_of(unit, idle_us)
         first = unit.slots[0]
         beside = [*self._pause(first.gap_us, first.executions), *self._pause(unit.end_gap_us, unit.count)]
-        # Only ends that are written can have pauses beside them.
+        # A pause beside `begin` or `commit` requires them in the file.
         has_ends = bool(unit.rolled_back or unit.begin or beside)
         if has_ends:
             yield f"{unit.begin or 'begin'};"
@@ -601,7 +601,7 @@ def _loop_words(item: Item, repeats: int) -> str:
 
 
 def _settings(left_out: Counter[str]) -> tuple[dict[str, str], Counter[str]]:
-    """Return the settings that sessions made, with their most usual values, and the other statements."""
+    """Return the settings that sessions made, with their most usual values, and what remains of ``left_out``."""
     found = {text: match for text in left_out if (match := _SETTING.fullmatch(text))}
     settings: dict[str, str] = {}
     for text, _ in left_out.most_common():
