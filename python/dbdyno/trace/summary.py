@@ -115,6 +115,8 @@ class _Cursors:
             "query" if text.startswith(CURSOR) else "cursor" if role_of(text) == "cursor" else None
             for text in texts[len(self._roles) :]
         ]
+        if not any(self._roles):
+            return
         for at in np.flatnonzero([self._roles[number] is not None for number in statement.tolist()]).tolist():
             session, number = sessions[at], int(statement[at])
             if self._roles[number] == "query":
