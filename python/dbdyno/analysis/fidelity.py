@@ -161,5 +161,6 @@ def _executed(cell: Cell, fingerprints: Fingerprints) -> Iterator[tuple[str, Sid
 def _rows_per_execution(cell: Cell, statement: str) -> float:
     """Return the rows that a statement returned or changed, as in a trace."""
     counts = [part(round_.statements_by_name, statement) for round_ in done(cell)]
-    rows = sum((count(one, "rows") or 0) + (count(one, "changed") or 0) for one in counts)
+    # A change may also return its rows.
+    rows = sum(max(count(one, "rows") or 0, count(one, "changed") or 0) for one in counts)
     return ratio(rows, sum(count(one, "executions") or 0 for one in counts)) or 0.0

@@ -83,14 +83,14 @@ def distil_trace(file: str, output: str, systems: Sequence[str], options: Distil
     number = f"{workload.transactions} {'transaction' if workload.transactions == 1 else 'transactions'}"
     console = Console()
     console.print(f"{output}: {number}, {percent(workload.covered)} of the recorded {workload.of}", soft_wrap=True)
-    for words in _warnings(workload, has_system=bool(systems)):
+    for words in _warnings(workload, options.form, has_system=bool(systems)):
         console.print(words, soft_wrap=True)
     shown = _copy_of(systems[0]) if systems and workload.writes else parse_url(systems[0]).name if systems else "URL"
     console.print(run_command(output, workload, shown, options.form), soft_wrap=True)
     console.print(f"dbdyno trace compare {quote(file)} last    # how well the run agrees", soft_wrap=True)
 
 
-def _warnings(workload: Workload, *, has_system: bool) -> Iterator[str]:
+def _warnings(workload: Workload, form: Form, *, has_system: bool) -> Iterator[str]:
     """Yield why a run may differ from the recording."""
     if workload.problem:
         yield workload.problem
@@ -101,7 +101,7 @@ def _warnings(workload: Workload, *, has_system: bool) -> Iterator[str]:
     if workload.made_up and workload.made_up_share >= _MADE_UP:
         hint = "Record with `--values keep`, or edit them." if has_system else "Name the database with `--system`."
         yield f"{made_up_words(workload)} {hint}"
-    if workload.writes:
+    if workload.writes and form != "synthetic":
         yield "It changes rows, so run it on a copy of the database:"
 
 

@@ -178,7 +178,8 @@ def column_facts(answer: Callable[[str], str | None], engine: str, table: str, c
     sample = [each if isinstance(each, int | float | str) else json.dumps(each) for each in sample]
     keys = None if keys_question is None else found[2]
     unique, foreign = (None, None) if keys is None else (bool(keys.get("unique")), bool(keys.get("foreign")))
-    return ColumnFacts(int(found[1]), ends[0], ends[1], sample, unique, foreign)
+    parent = _decoded(keys["foreign"])[0] if keys is not None and foreign else ""
+    return ColumnFacts(int(found[1]), ends[0], ends[1], sample, unique, foreign, str(parent))
 
 
 def _answers(answer: Callable[[str], str | None], engine: str, asked: Sequence[str]) -> list[Any]:

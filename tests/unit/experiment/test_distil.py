@@ -716,6 +716,63 @@ def test_a_worker_deletes_the_row_that_it_has_selected(
     assert ("-- into: id\nselect id, data from tasks" in text) == is_result
 
 
+def test_the_key_of_one_of_several_inserts_is_that_of_the_parent(tmp_path: Path) -> None:
+    path = tmp_path / "bills.trace"
+    with TraceWriter(path, Header("postgresql", "test", VALUES.kept)) as writer:
+        for number in range(30):
+            for text, *parameters in (
+                ("begin",),
+                ("insert into changes (at) values (now()) returning id",),
+                ("insert into bills (what) values (?) returning bills.id", "x"),
+                ("insert into parts (bill_id, person) values (?, ?)", 50 + number, number % 7),
+                ("commit",),
+            ):
+                values = [VALUES.of(each) for each in parameters]
+                writer.add(1, text, Execution(number * 1000, 1000, 1, values=values))
+    facts = {
+        ("parts", "bill_id"): ColumnFacts(9, 1, 9, list(range(9)), unique=False, foreign=True, parent="bills"),
+        ("bills", "id"): ColumnFacts(9, 1, 9, list(range(9)), unique=True),
+    }
+    text = distilled(path, Chooser(lambda table, column: facts.get((table, column)), b"k" * 32)).text
+    assert "-- into: bill_id\ninsert into bills" in text
+
+
+def test_a_word_may_follow_a_placeholder_directly(tmp_path: Path) -> None:
+    path = tmp_path / "a.trace"
+    with TraceWriter(path, Header("sqlite", "test", VALUES.kept)) as writer:
+        for number in range(30):
+            values = [VALUES.of("a"), VALUES.of(number)]
+            writer.add(1, "update t set v = ?where id=?", Execution(number * 1000, 1000, 1, values=values))
+    made = distilled(path, Chooser(None, None))
+    assert "\nupdate t set v = :v where id=:id;\n" in made.text
+
+
+def test_sessions_of_one_statement_pause_as_long_as_they_were_idle(tmp_path: Path) -> None:
+    path = tmp_path / "a.trace"
+    with TraceWriter(path, Header("sqlite", "test")) as writer:
+        # 4 ms every 5 ms.
+        for number in range(100):
+            writer.add(number, "select a from t", Execution(number * 5000, 4_000_000))
+    assert "-- think: exp(990us)\n" in distilled(path, Chooser(None, None)).text
+
+
+def test_a_value_that_all_repetitions_share_has_one_name(tmp_path: Path) -> None:
+    path = tmp_path / "a.trace"
+    random = np.random.default_rng(3)
+    with TraceWriter(path, Header("sqlite", "test", VALUES.kept)) as writer:
+        for number in range(30):
+            basket = int(random.integers(1000))
+            writer.add(1, "begin", Execution(number * 1000, 1000))
+            for _ in range(3):
+                values = [VALUES.of(basket), VALUES.of(int(random.integers(1000)))]
+                writer.add(
+                    1, "insert into i (basket, item) values (?, ?)", Execution(number * 1000, 1000, 1, values=values)
+                )
+            writer.add(1, "commit", Execution(number * 1000, 1000))
+    text = distilled(path, Chooser(None, None)).text
+    assert [f"values (:basket, :item{end});" in text for end in ("", "_2", "_3")] == [True] * 3
+
+
 def test_keys_that_are_returned_need_no_query(tmp_path: Path) -> None:
     path = tmp_path / "orders.trace"
     orders(path, text="insert into orders (customer) values (?) returning customer, id")

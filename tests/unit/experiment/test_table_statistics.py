@@ -92,6 +92,12 @@ def test_ranges_are_rounded_outward() -> None:
     assert times.order < 0.9
 
 
+def test_a_column_without_values_has_nulls_only() -> None:
+    for kind, declared in (("number", "float"), ("integer", "int"), ("date", "date"), ("text", "text")):
+        made = described(kind, declared, [None] * 100)
+        assert SyntheticTables([TableStatistics("t", 100, [made])]).document()["t"]["rows"] == 100, kind
+
+
 def test_few_values_become_stand_ins_of_their_lengths() -> None:
     values = [["paid", 4]] * 70 + [["cancelled", 9]] * 20 + [["", 0]] * 10 + [None] * 100
     made = described("text", "varchar(20)", values)

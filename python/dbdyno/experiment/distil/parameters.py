@@ -65,7 +65,7 @@ class ColumnFacts:
     """A column of the database.
 
     ``rows``: of its table; ``sample``: values of random rows; ``unique``: whether no two rows may have the same value;
-    ``foreign``: whether it refers to another table; ``None``: unknown.
+    ``foreign``: whether it refers to another table, its ``parent``; ``None``: unknown.
     """
 
     rows: int
@@ -74,6 +74,7 @@ class ColumnFacts:
     sample: Sequence[Any]
     unique: bool | None = None
     foreign: bool | None = None
+    parent: str = ""
 
     @property
     def is_unique(self) -> bool:

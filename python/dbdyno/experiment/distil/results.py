@@ -119,15 +119,22 @@ class Finder:
         facts = self.describe(use.table, use.column)
         return facts is not None and bool(facts.foreign)
 
+    def _is_parent(self, table: str, use: Use) -> bool:
+        facts = self.describe(use.table, use.column)
+        name = table.rpartition(".")[2].strip('`"').lower()
+        return facts is not None and bool(facts.parent) and facts.parent.rpartition(".")[2].lower() == name
+
     def _generated(self, unit: Unit, number: int, uses: Collection[Use], values: Sequence[str]) -> Result | None:
         if len(set(values)) < len(values):
             return None
         inserts = [each for each in self._earlier(unit, number) if self._parsed(unit, each).verb == "insert"]
         for use in uses:
             own = [each for each in inserts if self._parsed(unit, each).table == use.table and use.role == "equals"]
-            if not own and (len(inserts) != 1 or not self._is_foreign(use)):
+            parents = [each for each in inserts if self._is_parent(self._parsed(unit, each).table, use)]
+            if not own and not parents and (len(inserts) != 1 or not self._is_foreign(use)):
                 continue
-            insert = self._parsed(unit, (own or inserts)[0])
+            source = (own or parents or inserts)[0]
+            insert = self._parsed(unit, source)
             numbers = self.integers(use, values)
             if numbers is None or (own and use.column in insert.inserted) or not _increase(numbers):
                 continue
@@ -135,7 +142,7 @@ class Finder:
             if own:
                 new = [at for at in new if insert.columns[at][1] == use.column]
             if not insert.columns or len(new) == 1:
-                return Result((own or inserts)[0], new[0] if new else None)
+                return Result(source, new[0] if new else None)
         return None
 
     def _parsed(self, unit: Unit, number: int) -> Parsed:

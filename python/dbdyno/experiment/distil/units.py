@@ -104,6 +104,8 @@ class Slot:
     # For each value of the statement, how often it equaled the transaction's earlier value of this number. In a loop,
     # that is a value of the same repetition.
     equals: list[Counter[int]] = field(default_factory=list)
+    # For each value of the statement, in how many loops all repetitions had the same one.
+    same: list[int] = field(default_factory=list)
     # The values of each repetition of a loop, by their number in the statement.
     turns: list[list[Counter[str]]] = field(default_factory=list)
 
@@ -114,6 +116,11 @@ class Item:
 
     slots: list[Slot]
     repeats: Counter[int] = field(default_factory=Counter)
+
+    @property
+    def loops(self) -> int:
+        """How often it was repeated, in any number of repetitions."""
+        return sum(count for number, count in self.repeats.items() if number > 1)
 
     @property
     def mean_repeats(self) -> float:
@@ -400,6 +407,7 @@ def _record(unit: Unit, inner: Sequence[_Executed], repeats: Sequence[int]) -> N
                 while len(slot.values) < len(each.values):
                     slot.values.append(Counts())
                     slot.equals.append(Counter())
+                    slot.same.append(0)
                 if iteration == 0:
                     firsts.append(number)
                     number += len(each.values)
@@ -414,6 +422,15 @@ def _record(unit: Unit, inner: Sequence[_Executed], repeats: Sequence[int]) -> N
                         own[value] = (*earlier, firsts[index] + place)
             if iteration == 0:
                 seen = own
+        if repeated > 1:
+            _add_same(item, inner[at - repeated * len(item.slots) : at])
+
+
+def _add_same(item: Item, executed: Sequence[_Executed]) -> None:
+    for index, slot in enumerate(item.slots):
+        turns = zip(*(each.values for each in executed[index :: len(item.slots)]), strict=False)
+        for place, values in enumerate(turns):
+            slot.same[place] += len(set(values)) == 1
 
 
 def _add_turn(slot: Slot, iteration: int, values: Sequence[str]) -> None:

@@ -69,7 +69,8 @@ def parse_uses(text: str, engine: str) -> Parsed:
         if _ESCAPE.search(before):
             # The parser takes only a literal here.
             escapes.add(number)
-        pieces += [before, "'!'" if number in escapes else f"{VALUE}{number}"]
+        # A word may follow directly.
+        pieces += [before, "'!' " if number in escapes else f"{VALUE}{number} "]
         start = each.end
     grammar = engine_of(engine).grammar
     verb = next(iter(text.split(maxsplit=1)), "").lower()

@@ -366,13 +366,20 @@ class WorkloadWriter:
         """Write parameters instead of each `?`."""
         pieces, start = [], 0
         for each, name in zip(engine_of(self.header.engine).placeholders(text), names, strict=False):
-            pieces += [text[start : each.start], name]
+            # Some engines accept a word directly behind `?`.
+            space = " " if re.match(r"\w", text[each.end :]) else ""
+            pieces += [text[start : each.start], name + space]
             start = each.end
         return "".join([*pieces, text[start:]])
 
     def _pause_of(self, unit: Unit, idle_us: float) -> Iterator[str]:
         """Yield the pause of a client before a transaction. ``idle_us``: is added to it."""
-        if not unit.pauses or self.header.resolution_us > _COARSE_US:
+        if self.header.resolution_us > _COARSE_US:
+            return
+        if not unit.pauses:
+            # Each session has one transaction, so only the number of sessions shows how busy they were.
+            if idle_us >= _LEAST_PAUSE_US:
+                yield f"-- think: exp({_time(idle_us)})"
             return
         mean = unit.before_us / unit.pauses
         if mean + idle_us < _LEAST_PAUSE_US:
@@ -406,7 +413,8 @@ class _Parameters:
         self._chooser = chooser
         self._uses: dict[tuple[int, int], Use] = {}
         self._origin: dict[tuple[int, int], tuple[int, int]] = {}
-        self._looped: set[int] = set()
+        # Values that differ between the repetitions of a loop.
+        self._looped: set[tuple[int, int]] = set()
         self._names: dict[tuple[int, int, int], str] = {}
         self._used: Counter[str] = Counter(MIX_FACTORS)
         self._chosen: dict[tuple[int, int], Chosen] = {}
@@ -423,8 +431,9 @@ class _Parameters:
                     earlier = _equal_to(slot, place, counts)
                     origin = numbered[earlier] if earlier is not None and earlier < len(numbered) else key
                     self._origin[key] = self._origin.get(origin, origin)
-                    if is_loop:
-                        self._looped.add(id(slot))
+                    is_same = item.loops >= _FEWEST_EQUAL and slot.same[place] >= _EQUAL_SHARE * item.loops
+                    if is_loop and not is_same:
+                        self._looped.add(key)
         self._results: dict[tuple[int, int], Result] = {}
         self._returning: dict[tuple[int, int | None], tuple[int, int]] = {}
         for (number, place), result in Finder(parsed, chooser.integers, chooser.facts).find(unit).items():
@@ -494,7 +503,7 @@ class _Parameters:
             chosen = self._chosen.get(origin, own)
             if origin in self._bases and origin == (id(slot), place):
                 chosen = self._chooser.of_row(self._uses[origin], counts)
-            turn = iteration if origin[0] in self._looped else 0
+            turn = iteration if origin in self._looped else 0
             name = self._name(origin, turn)
             counted = self._counted(slot, place, iteration) if origin == (id(slot), place) else None
             if counted is not None:
@@ -507,7 +516,7 @@ class _Parameters:
                 words, because = chosen.words, chosen.because
                 if origin in self._ties:
                     base, tie = self._ties[origin]
-                    words, because = tie.words(self._name(base, iteration if base[0] in self._looped else 0))
+                    words, because = tie.words(self._name(base, iteration if base in self._looped else 0))
                 elif width is not None and written[width.base].startswith(":"):
                     words, because = width.words(written[width.base][1:]), "the end of the range"
                 if iteration == 0:
@@ -517,7 +526,7 @@ class _Parameters:
 
     def _counted(self, slot: Slot, place: int, iteration: int) -> str | None:
         """Return a repetition's value, if it is the same in all executions of the loop but differs by repetition."""
-        if id(slot) not in self._looped or iteration >= len(slot.turns):
+        if (id(slot), place) not in self._looped or iteration >= len(slot.turns):
             return None
         usual = []
         for turn in slot.turns:
