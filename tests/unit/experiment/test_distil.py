@@ -722,19 +722,23 @@ def test_the_key_of_one_of_several_inserts_is_that_of_the_parent(tmp_path: Path)
         for number in range(30):
             for text, *parameters in (
                 ("begin",),
-                ("insert into changes (at) values (now()) returning id",),
+                ("insert into change (at) values (now()) returning id",),
                 ("insert into bills (what) values (?) returning bills.id", "x"),
                 ("insert into parts (bill_id, person) values (?, ?)", 50 + number, number % 7),
+                ("insert into log (change_id) values (?)", 90 + number),
                 ("commit",),
             ):
                 values = [VALUES.of(each) for each in parameters]
                 writer.add(1, text, Execution(number * 1000, 1000, 1, values=values))
     facts = {
         ("parts", "bill_id"): ColumnFacts(9, 1, 9, list(range(9)), unique=False, foreign=True, parent="bills"),
+        # Without a foreign key.
+        ("log", "change_id"): ColumnFacts(9, 1, 9, list(range(9)), unique=False, foreign=False),
         ("bills", "id"): ColumnFacts(9, 1, 9, list(range(9)), unique=True),
     }
     text = distilled(path, Chooser(lambda table, column: facts.get((table, column)), b"k" * 32)).text
     assert "-- into: bill_id\ninsert into bills" in text
+    assert "-- into: change_id\ninsert into change " in text
 
 
 def test_a_word_may_follow_a_placeholder_directly(tmp_path: Path) -> None:

@@ -275,7 +275,8 @@ class Chooser:
             return self._escape(known)
         type_ = use.cast or self._type(use)
         if facts is not None and use.role in ("inserted", "set") and self._is_new(use, facts, known):
-            return _new_values(use, facts, type_) or _made_up(use, known, uses, type_)
+            others = _from_kept(kept, uses) if is_kept and self.recorded else _made_up(use, known, uses, type_)
+            return _new_values(use, facts, type_) or others
         fixed = self._fixed(use, facts, known) if known else None
         if fixed is not None:
             return fixed

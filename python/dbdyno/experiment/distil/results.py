@@ -120,9 +120,11 @@ class Finder:
         return facts is not None and bool(facts.foreign)
 
     def _is_parent(self, table: str, use: Use) -> bool:
+        """Whether a column refers to a table, by a foreign key or by its name, such as `order_id`."""
         facts = self.describe(use.table, use.column)
         name = table.rpartition(".")[2].strip('`"').lower()
-        return facts is not None and bool(facts.parent) and facts.parent.rpartition(".")[2].lower() == name
+        by_key = facts is not None and bool(facts.parent) and facts.parent.rpartition(".")[2].lower() == name
+        return by_key or use.column.strip('`"').lower() == f"{name}_id"
 
     def _generated(self, unit: Unit, number: int, uses: Collection[Use], values: Sequence[str]) -> Result | None:
         if len(set(values)) < len(values):
