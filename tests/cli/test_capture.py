@@ -311,6 +311,13 @@ def test_statements_with_other_values_are_compared_with_the_recorded_ones(cli: C
     assert all(each["recorded"]["count"] and each["run"]["count"] for each in compared)
 
 
+def test_other_numbers_of_rows_are_shown(cli: Cli, shop: Path) -> None:
+    cli.write("my.sql", "select id from users where mail = 'nobody';\nselect 1;\n")
+    cli("run", "my.sql", "--mix", "--system", "sqlite:shop.db", "--rounds", "1", "--set", "seconds=0.2")
+    shown = cli("trace", "compare", "day.trace", "last")
+    assert "! Rows per execution: 1.000 → 0: select id from users where mail = ?" in shown
+
+
 def test_a_run_of_other_statements_is_not_compared(cli: Cli, shop: Path) -> None:
     cli.write("other.sql", "-- transaction: one\nselect 1;\nselect 2;\n-- end\n")
     cli("run", "other.sql", "--mix", "--system", "sqlite:shop.db", "--rounds", "1", "--set", "seconds=0.2")

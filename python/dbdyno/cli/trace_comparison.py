@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -23,6 +23,7 @@ from dbdyno.analysis.system_cost import compared_costs, cost_of_cell, cost_per_t
 from dbdyno.base.console import Console
 from dbdyno.base.errors import InputError
 from dbdyno.base.numbers import figure, milliseconds, percent, whole
+from dbdyno.base.text import shortened
 from dbdyno.cli.statement_table import statement_table
 from dbdyno.model.cell_choice import choose_cell, shown_ids
 from dbdyno.model.result import Cell
@@ -33,6 +34,8 @@ from dbdyno.trace.summary import summarize
 
 # Rates whose ratio is closer to 1 count as equal.
 _CLOSE = 0.8
+# A larger ratio of rows per execution is reported, for statements with so many executions.
+_OTHER_ROWS, _COUNTED, _SHOWN_ROWS, _SHOWN = 2, 10, 3, 80
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,8 @@ def print_comparison(file: str, compared: Compared, top: int, json_file: Path | 
     console.print(statement_table(texts, rows, console.width, ("rows", "p99 ms", "mean ms")))
     if len(agreements) > top:
         console.print(f"{whole(len(agreements) - top)} more statements; `--top` shows more.")
+    for sentence in _other_rows(agreements):
+        console.print(sentence, soft_wrap=True)
     for change in plans:
         console.print(f"Another plan: {change.words}", soft_wrap=True)
     if json_file is not None:
@@ -142,6 +147,20 @@ def _cells(one: Agreement) -> dict[str, str]:
         "p99 ms": f"{milliseconds(recorded.p99_ms)} → {milliseconds(run.p99_ms)}",
         "rows": f"{_rows(recorded)} → {_rows(run)}",
     }
+
+
+def _other_rows(agreements: Sequence[Agreement]) -> Iterator[str]:
+    """Yield a sentence about statements that find other numbers of rows than recorded, the longest ones first."""
+    found = [one for one in agreements if min(one.recorded.count, one.run.count) >= _COUNTED and _finds_others(one)]
+    for one in found[:_SHOWN_ROWS]:
+        yield f"! Rows per execution: {_rows(one.recorded)} → {_rows(one.run)}: {shortened(one.statement, _SHOWN)}"
+    if len(found) > _SHOWN_ROWS:
+        yield f"! {whole(len(found) - _SHOWN_ROWS)} more statements find other numbers of rows; `--json` has them."
+
+
+def _finds_others(one: Agreement) -> bool:
+    recorded, run = (side.rows / side.count for side in (one.recorded, one.run))
+    return max(recorded, run) > _OTHER_ROWS * min(recorded, run)
 
 
 def _share(share: float | None) -> str:
