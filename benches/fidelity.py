@@ -278,8 +278,8 @@ def distil(trace: Path, place: Place, *options: str) -> list[str]:
     shown = dbdyno("distil", trace, "-o", "load.sql", *options, *system, work=place.work)
     found = re.search(r"--clients (\d+)", shown)
     assert found is not None
-    prepare = re.findall(r"--set prepare=\S+", shown)
-    return ["--clients", found[1], *" ".join(prepare[:1]).split()]
+    prepare = re.search(r"prepare=\S+", shown)
+    return ["--clients", found[1], *(["--set", prepare[0]] if prepare else [])]
 
 
 def decide(application: Application, place: Place, python: Path) -> Iterator[str]:

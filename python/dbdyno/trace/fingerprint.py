@@ -189,12 +189,13 @@ def _without_text(tokens: Sequence[Token]) -> str | None:
     if words[0] in _CONTROLS:
         return _control(tokens)
     if words[0] == "pragma":
-        return _pragma([each.text.lower() for each in tokens], tokens)
+        return _pragma(tokens)
     return None if words[0] in QUERIES_AND_CHANGES else _outline(tokens)
 
 
-def _pragma(words: Sequence[str], tokens: Sequence[Token]) -> str:
+def _pragma(tokens: Sequence[Token]) -> str:
     """Return the name of a pragma, and its value if it is a setting that changes how fast statements are."""
+    words = [each.text.lower() for each in tokens]
     if len(words) == 1 or tokens[1].kind is not Kind.WORD:
         return "pragma"
     value = "".join(words[3:]).strip("'\")") if words[2:3] in (["="], ["("]) else ""

@@ -261,8 +261,7 @@ def _numbers(kind: Kind, present: Sequence[Any]) -> tuple[list[Any] | None, int,
             return [int(each) for each in present], 0, ""
         case "number":
             exact = [Decimal(each).normalize() for each in texts]
-            decimals = max((-int(str(each.as_tuple().exponent)) for each in exact), default=0)
-            decimals = max(decimals, 0)
+            decimals = max([0, *(-int(str(each.as_tuple().exponent)) for each in exact)])
             scaled = [int(each.scaleb(decimals)) for each in exact]
             return (None, 0, "") if decimals > _MOST_DECIMALS else (scaled, decimals, "")
         case "date":
