@@ -85,7 +85,7 @@ def distil_trace(file: str, output: str, systems: Sequence[str], options: Distil
     console.print(f"{output}: {number}, {percent(workload.covered)} of the recorded {workload.of}", soft_wrap=True)
     for words in _warnings(workload, options.form, has_system=bool(systems)):
         console.print(words, soft_wrap=True)
-    shown = _copy_of(systems[0]) if systems and workload.writes else parse_url(systems[0]).name if systems else "URL"
+    shown = None if not systems else _copy_of(systems[0]) if workload.writes else parse_url(systems[0])
     console.print(run_command(output, workload, shown, options.form), soft_wrap=True)
     console.print(f"dbdyno trace compare {quote(file)} last    # how well the run agrees", soft_wrap=True)
 
@@ -105,12 +105,12 @@ def _warnings(workload: Workload, form: Form, *, has_system: bool) -> Iterator[s
         yield "It changes rows, so run it on a copy of the database:"
 
 
-def _copy_of(url: str) -> str:
-    """Return the name of a server's system with the name of a copy for its database."""
+def _copy_of(url: str) -> SystemSpec:
+    """Return a server's system with the name of a copy for its database."""
     system = parse_url(url)
     path, mark, settings = system.name.partition("?")
     is_named = bool(system.database) and path.endswith(f"/{system.database}")
-    return f"{path}_copy{mark}{settings}" if is_named else system.name
+    return parse_url(f"{path}_copy{mark}{settings}") if is_named else system
 
 
 def _check_overwritten(output: Path) -> None:

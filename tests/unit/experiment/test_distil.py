@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbdyno.base.errors import InputError
+from dbdyno.engines.url import parse_url
 from dbdyno.experiment.distil.experiment import experiment_document
 from dbdyno.experiment.distil.parameters import Chooser, ColumnFacts
 from dbdyno.experiment.distil.phases import phases
@@ -492,13 +493,13 @@ def test_settings_of_sessions_are_in_the_command(tmp_path: Path) -> None:
             writer.add(1, text, Execution(number * 1000, 1000))
     made = distilled(path, Chooser(None, None))
     assert made.left_out == ["1 time `pragma optimize`"]
-    assert run_command("a.sql", made, "sqlite:a.db", "statements").endswith(
+    assert run_command("a.sql", made, parse_url("sqlite:a.db"), "statements").endswith(
         " --system 'sqlite:a.db?synchronous=1&cache_size=-9'"
     )
-    command = run_command("a.sql", made, "sqlite:a.db?synchronous=off", "statements")
+    command = run_command("a.sql", made, parse_url("sqlite:a.db?synchronous=off"), "statements")
     assert command.endswith(" --system 'sqlite:a.db?synchronous=off&cache_size=-9'")
     assert (
-        run_command("a.toml", made, "", "synthetic")
+        run_command("a.toml", made, None, "synthetic")
         == "dbdyno run a.toml --system 'sqlite:?synchronous=1&cache_size=-9'"
     )
 

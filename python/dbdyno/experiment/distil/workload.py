@@ -16,6 +16,7 @@ from dbdyno.base.errors import InputError
 from dbdyno.base.numbers import figure, percent, whole
 from dbdyno.base.text import shortened
 from dbdyno.engines import engine_of
+from dbdyno.engines.url import parse_url, with_settings
 from dbdyno.experiment.distil.parameters import Chooser, Chosen
 from dbdyno.experiment.distil.phases import Phase, phases
 from dbdyno.experiment.distil.ranges import range_widths
@@ -25,6 +26,7 @@ from dbdyno.experiment.distil.selection import Selected, select
 from dbdyno.experiment.distil.units import LOOP_US, Counts, Item, Slot, Unit, Units
 from dbdyno.experiment.distil.uses import Parsed, Use, parse_uses
 from dbdyno.experiment.factors import MIX_FACTORS
+from dbdyno.model.plan.system import SystemSpec
 from dbdyno.model.plan.tasks import PrepareMode
 from dbdyno.trace.fingerprint import CURSOR
 from dbdyno.trace.header import Header
@@ -286,7 +288,7 @@ class WorkloadWriter:
             sessions = _counted(workload.clients, "busy session")
             yield f"-- In {seconds} s, {sessions} did {rate} of its transactions per second."
             name = "FILE.sql" if self.form == "statements" else "FILE.toml"
-            yield f"-- To run it like that: {run_command(name, workload, 'URL', self.form)}"
+            yield f"-- To run it like that: {run_command(name, workload, None, self.form)}"
         if self.think and idle_us >= _LEAST_PAUSE_US:
             yield f"-- Some sessions were idle at times, so pauses are {_time(idle_us)} longer than recorded."
         if workload.phases and self.form == "statements":
@@ -619,23 +621,21 @@ def _settings(left_out: Counter[str]) -> tuple[dict[str, str], Counter[str]]:
     return settings, Counter({text: count for text, count in left_out.items() if text not in found})
 
 
-def _with_settings(system: str, settings: Mapping[str, str]) -> str:
-    """Return a URL with settings that it doesn't have."""
-    path, _, given = system.partition("?")
-    pairs = given.split("&") if given else []
-    known = {pair.partition("=")[0] for pair in pairs}
-    pairs += [f"{name}={value}" for name, value in settings.items() if name not in known]
-    return f"{path}?{'&'.join(pairs)}" if pairs else path
+def _url(system: SystemSpec | None, settings: Mapping[str, str]) -> str:
+    """Return a system's URL with settings that it doesn't have; for an unknown system, `URL` instead of its path."""
+    if system is not None:
+        return with_settings(system, {**settings, **system.settings}).name
+    return "?".join(filter(None, ("URL", "&".join(f"{name}={value}" for name, value in settings.items()))))
 
 
-def run_command(file: str, workload: Workload, system: str, form: Form) -> str:
+def run_command(file: str, workload: Workload, system: SystemSpec | None, form: Form) -> str:
     """Return the command that runs a workload. ``system``: the database, which synthetic tables don't need."""
     # An experiment has them.
     given = f" --mix --clients {workload.clients}" if form == "statements" else ""
     given += f" --set prepare={workload.prepare}" if form == "statements" and workload.prepare != "once" else ""
     if form != "synthetic" or workload.settings:
-        url = f"{workload.engine}:" if form == "synthetic" else system
-        given += f" --system {quote(_with_settings(url, workload.settings))}"
+        url = _url(parse_url(f"{workload.engine}:") if form == "synthetic" else system, workload.settings)
+        given += f" --system {quote(url)}"
     given += " --allow-writes" if workload.writes and form != "synthetic" else ""
     return f"dbdyno run {quote(file)}{given}"
 
