@@ -75,7 +75,8 @@ def test_a_flush_that_takes_long_is_found(updates: Cli, monkeypatch: pytest.Monk
     """A flush of 40 ms takes nearly all of the time, whatever else the machine does."""
     updates.write("updates.toml", LONG)
     plant_delays(monkeypatch, sync=40_000)
-    out, document = why(updates, "./updates.toml", *ONE, "--report", "why.html", "--markdown", "why.md")
+    # From two rounds, the interval of the unhindered rate may be too wide for a verdict.
+    out, document = why(updates, "./updates.toml", *ONE, "--report", "why.html", "--markdown", "why.md", rounds=3)
     found = resources(document)
     assert set(found) >= {"flush", "processors", "client"}
     flush = found["flush"]
@@ -89,8 +90,10 @@ def test_a_flush_that_takes_long_is_found(updates: Cli, monkeypatch: pytest.Monk
     assert free["changes"][0]["rate"] > 2
     assert document["why"]["unchanged"].startswith("change=unchanged")
     assert document["answer"]["text"] == document["why"]["text"]
-    lines = [line for line in out.splitlines() if line]
-    assert any(re.match(r"device flush +free ", line) for line in lines)
+    decides = free if free["verdict"] == flush["verdict"] else slower
+    change = decides["changes"][-1]["change"].removeprefix("flush ")
+    (row,) = [line for line in out.splitlines() if line.startswith("device flush ")]
+    assert change in row, "the row is that of the test that decides"
     assert all(each not in out for each in ("Take ", "Keep ")), "no change is a choice"
     page = (updates.directory / "why.html").read_text()
     assert "Resources that limit the speed" in page
