@@ -17,7 +17,7 @@ from repeated import repeated
 
 LOAD = """
 -- name: find
--- weight: 8
+-- weight: 98
 -- :n = 1..30000
 select * from items where n = :n;
 -- transaction: add

@@ -19,7 +19,7 @@ from dbdyno.engines import engine_of
 from dbdyno.engines.url import parse_url
 from dbdyno.experiment.distil.experiment import experiment_document
 from dbdyno.experiment.distil.parameters import Chooser, ColumnFacts, Columns, Describe, Ranked
-from dbdyno.experiment.distil.units import recognize
+from dbdyno.experiment.distil.units import opens_connections, recognize
 from dbdyno.experiment.distil.workload import Form, Workload, WorkloadWriter, made_up_words, run_command
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
@@ -125,18 +125,19 @@ def _check_overwritten(output: Path) -> None:
 
 def distilled(file: str, url: str | None, options: DistilOptions) -> Workload:
     """Make the workload of a trace. ``url``: the database of the application, if it is known. Raises DbdynoError."""
+    connects = opens_connections(open_trace(Path(file)))
     trace = open_trace(Path(file))
     engine = trace.header.engine
     system = None if url is None else parse_url(url)
     if system is not None and system.engine != engine:
         problem = f"the trace has statements of {engine_of(engine).title}"
         raise InputError(f"--system {url}", problem, "name a database of this engine")
-    units = recognize(trace)
+    units = recognize(trace, connects=connects)
     # Outside of a transaction, such as in statistics, a savepoint can't be repeated.
     units.units = [
         each
         for each in units.units
-        if each.is_transaction or not is_savepoint(trace.texts[each.slots[0].statement], engine)
+        if each.has_several or not is_savepoint(trace.texts[each.slots[0].statement], engine)
     ]
     with _database(system, options.directory) as (describe, ranked, columns):
         is_recorded = options.form != "synthetic"

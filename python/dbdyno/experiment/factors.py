@@ -176,5 +176,5 @@ def _read_engines(
 QUERY_FACTOR = "statement"
 """The factor whose levels are the statements of a SQL file."""
 
-MIX_FACTORS = ("clients", "seconds", "prepare", "begin")
+MIX_FACTORS = ("clients", "seconds", "prepare", "connect", "begin")
 """The factors of a SQL file that is run as one workload."""

@@ -65,7 +65,7 @@ def mix_document(
         steps = _Transaction(members, given, location, engine).steps()
         transactions.append({COMMENT: _about(members), "name": name, "weight": members[0].weight, "steps": steps})
     _check_transactions(transactions, location)
-    factors: dict[str, Any] = {"clients": [1], "seconds": [_SECONDS], "prepare": ["once"]}
+    factors: dict[str, Any] = {"clients": [1], "seconds": [_SECONDS], "prepare": ["once"], "connect": ["once"]}
     if any(step.get("begin") == _BEGIN for transaction in transactions for step in transaction["steps"]):
         factors["begin"] = ["deferred"]
     return {
@@ -79,6 +79,7 @@ def mix_document(
         "load": {
             "clients": "${clients}",
             "prepare": "${prepare}",
+            "connect": "${connect}",
             "warmup": {"seconds": _WARMUP_SECONDS},
             "stop": {"seconds": "${seconds}"},
         },
@@ -143,7 +144,7 @@ class _Transaction:
             for name in order_of(self._generators, where)
             if self._is_set(name)
         ]
-        if block is None or any(member.controls for member in members):
+        if block is None or block.is_request or any(member.controls for member in members):
             made = [step for member in members for step in (*self._pauses(member.before), self._step(member))]
             self._check_ends()
         else:

@@ -27,10 +27,10 @@ _NAME = r"[^\W\d]\w*"
 _NAME_DIRECTIVE = re.compile(r"--\s*name\s*[:=]\s*(\S.*)", re.IGNORECASE)
 _VALUES_DIRECTIVE = re.compile(rf"--\s*:({_NAME})\s*=\s*(\S.*)")
 # Directives of workloads, which apply to what follows them.
-_FLOW_DIRECTIVE = re.compile(r"--\s*(?:(transaction|weight|think|into)\s*:\s*(\S.*)?|(end))", re.IGNORECASE)
+_FLOW_DIRECTIVE = re.compile(r"--\s*(?:(transaction|request|weight|think|into)\s*:\s*(\S.*)?|(end))", re.IGNORECASE)
 # What looks like a directive, and the known ones.
 _LIKE_DIRECTIVE = re.compile(r"--\s*([a-z]+)\s*:.*", re.IGNORECASE)
-_KNOWN_DIRECTIVES = ("name", "transaction", "weight", "think", "into")
+_KNOWN_DIRECTIVES = ("name", "transaction", "request", "weight", "think", "into")
 # Similarity from which a word is a misspelled directive.
 _NEAR = 0.8
 _WEIGHT = re.compile(r"\d{1,9}(?:\.\d{1,9})?")
@@ -61,10 +61,14 @@ class Pause:
 
 @dataclass(frozen=True)
 class Block:
-    """The statements of one transaction, ``-- transaction: NAME``; ``line``, ``comments``: as in :class:`Pause`."""
+    """The statements of ``-- transaction: NAME`` or ``-- request: NAME``; ``line``, ``comments``: as in :class:`Pause`.
+
+    ``is_request``: each statement commits by itself, unless the file has `begin` and `commit`.
+    """
 
     name: str
     line: int
+    is_request: bool = False
     comments: tuple[str, ...] = ()
 
 
@@ -115,12 +119,13 @@ def read_sql_file(path: str) -> str:
 def split_statements(text: str, location: str, engine: str) -> Iterator[Statement]:
     """Split a file into statements with the lexical rules of an engine. Statements are not changed.
 
-    White space and line comments before a statement are not part of it, nor is the semicolon after it. A comment
-    ``-- name: NAME`` names the statement; ``-- :parameter = VALUES`` applies to all following ones.
-    ``-- transaction: NAME`` begins a transaction, which ends at the next such comment, at ``-- end`` or with the file.
-    ``-- weight: NUMBER`` and ``-- think: TIME`` apply to the next statement or transaction, ``-- into: PARAMETERS`` to
-    the next statement. ``location``: the file, for
-    errors. Raises InputError for an unclosed string or comment, a client command, and a misplaced or wrong directive.
+    White space and line comments before a statement are not part of it, nor is the semicolon after it. A comment ``--
+    name: NAME`` names the statement; ``-- :parameter = VALUES`` applies to all following ones. ``-- transaction:
+    NAME`` begins a transaction, and ``-- request: NAME`` statements that a client executes one after the other. Both
+    end at the next such comment, at ``-- end`` or with the file. ``-- weight: NUMBER`` and ``-- think: TIME`` apply
+    to the next statement, transaction or request, ``-- into: PARAMETERS`` to the next statement. ``location``: the
+    file, for errors. Raises InputError for an unclosed string or comment, a client command, and a misplaced or wrong
+    directive.
     """
     yield from _Splitter(text, location, engine).statements()
 
@@ -315,8 +320,8 @@ class _Flow:
         assert match is not None  # noqa: S101 - the caller has matched it
         kind, words = (match[1] or match[3]).lower(), (match[2] or "").strip()
         match kind:
-            case "transaction":
-                self._begin(words, line)
+            case "transaction" | "request":
+                self._begin(words, line, kind)
             case "end" if self._block is not None:
                 self._refuse_weight()
                 self._end()
@@ -370,18 +375,16 @@ class _Flow:
             raise self._wrong(self._pauses[0].line, "no statement follows the pause", hint)
         return self._statements
 
-    def _begin(self, name: str, line: int) -> None:
+    def _begin(self, name: str, line: int, kind: str) -> None:
         if not name:
-            raise self._wrong(
-                line, "the name of the transaction is missing", "write one, such as `-- transaction: checkout`"
-            )
+            raise self._wrong(line, f"the name of the {kind} is missing", f"write one, such as `-- {kind}: checkout`")
         if name in self._names:
-            problem = f"line {self._names[name]} begins a transaction `{name}`, too"
+            problem = f"another one is named `{name}`, in line {self._names[name]}"
             raise self._wrong(line, problem, "give each a name of its own")
         if self._block is not None:
             self._end()
         self._names[name] = line
-        self._block, self._has_statements = Block(name, line, self._noted()), False
+        self._block, self._has_statements = Block(name, line, kind == "request", self._noted()), False
 
     def _end(self) -> None:
         """End the open transaction; pauses below its last statement belong to it."""

@@ -142,9 +142,14 @@ class DjangoHook:
             self._created(connection=each)
 
     def _created(self, connection: Any, **_further: Any) -> None:
-        if not any(isinstance(each, _DjangoConnection) for each in connection.execute_wrappers):
+        wrappers = connection.execute_wrappers
+        known = next((each for each in wrappers if isinstance(each, _DjangoConnection)), None)
+        if known is not None:
+            # It was closed and opened again, as after each request by default.
+            known.begin_session()
+        else:
             recorder = self._make_recorder(connection.vendor)
-            connection.execute_wrappers.append(_DjangoConnection(connection, recorder))
+            wrappers.append(_DjangoConnection(connection, recorder))
 
 
 # `%%`, `%s` and `%(name)s`: Django replaces them if a statement has parameters.
@@ -169,6 +174,10 @@ class _DjangoConnection:
         self._once = True if self._has_marks else False if binds else None
         connection._commit = self._wrapped("commit", connection._commit)
         connection._rollback = self._wrapped("rollback", connection._rollback)
+
+    def begin_session(self) -> None:
+        """Record what follows as a session of its own."""
+        self._session, self._is_open = new_session(), False
 
     def _wrapped(self, verb: str, original: Callable[[], Any]) -> Callable[[], Any]:
         def end() -> Any:

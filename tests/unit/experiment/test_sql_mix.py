@@ -154,7 +154,7 @@ def test_an_isolation_level_is_sent_as_written() -> None:
         ("-- transaction: a", "line 1: the transaction `a` is empty"),
         ("-- transaction: a\n-- end\nselect 1", "line 1: the transaction `a` is empty"),
         ("-- transaction:\nselect 1", "line 1: the name of the transaction is missing"),
-        ("-- transaction: a\nselect 1;\n-- transaction: a\nselect 2", "line 3: line 1 begins a transaction `a`, too"),
+        ("-- transaction: a\nselect 1;\n-- transaction: a\nselect 2", "line 3: another one is named `a`, in line 1"),
         ("select 1\n-- transaction: a\n+ 2", "line 2: `-- transaction: a` is inside of a statement"),
         ("-- transaction: a\nselect 1;\n-- weight: 2\nselect 2", "line 3: a weight inside of the transaction `a`"),
         ("-- transaction: a\nbegin;\nselect 1", "line 2: the transaction that begins here isn't ended"),

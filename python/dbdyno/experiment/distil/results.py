@@ -55,7 +55,7 @@ class Finder:
     def find(self, unit: Unit) -> dict[Place, Result]:
         """Return the parameters of a transaction that are results; if several are equal, only the first."""
         found: dict[Place, Result] = {}
-        if not unit.is_transaction or len(unit.samples) < _FEWEST_KEYS:
+        if not unit.has_several or len(unit.samples) < _FEWEST_KEYS:
             return found
         for values, uses in self._equal_parameters(unit).items():
             place = next(iter(uses))

@@ -60,7 +60,7 @@ def select(
         return unit.duration_ns <= _RARE * total_ns and unit.count <= _RARE * executed
 
     for unit in sorted(units, key=is_rare):
-        is_needed = not is_rare(unit) or (unit.is_transaction and covered < _ENOUGH * (total_ns or executed))
+        is_needed = not is_rare(unit) or (unit.has_several and covered < _ENOUGH * (total_ns or executed))
         is_needed = is_needed or not (deleted - inserted).isdisjoint(_tables(unit, parsed, "insert"))
         if is_needed and len(selected) < most_units and statements + size(unit) <= most_statements:
             selected.append(Selected(unit))
@@ -86,7 +86,7 @@ def _assign(rest: Sequence[Unit], selected: Sequence[Selected]) -> int:
         kind, own = _kind(unit), _statements(unit)
         similarities = [_similarity(own, other) if same == kind else 0.0 for same, other in kinds]
         best = max(range(len(similarities)), key=similarities.__getitem__, default=None)
-        if best is None or not unit.is_transaction or similarities[best] < _SIMILAR:
+        if best is None or not unit.has_several or similarities[best] < _SIMILAR:
             alone += unit.count
         else:
             selected[best].similar += unit.count
@@ -94,8 +94,8 @@ def _assign(rest: Sequence[Unit], selected: Sequence[Selected]) -> int:
     return alone
 
 
-def _kind(unit: Unit) -> tuple[bool, bool, str]:
-    return unit.is_transaction, unit.rolled_back, unit.begin
+def _kind(unit: Unit) -> tuple[bool, bool, str, bool]:
+    return unit.is_transaction, unit.rolled_back, unit.begin, unit.is_request
 
 
 def _statements(unit: Unit) -> Counter[int]:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from random import Random
+from typing import TypeVar
 
 from dbdyno.trace.fingerprint import CURSOR
 from dbdyno.trace.header import Role, begins_transaction, role_of
@@ -45,6 +46,17 @@ PARTS = 1000
 _IDLE_US = 60_000_000
 # Different statements of a loop outside of transactions.
 _LOOPED = 3
+# An application opens a connection for each request if there are at least so many sessions, with at most so many
+# statements on average, and each lasts a small part of the recording.
+_FEWEST_SESSIONS = 20
+_SHORT_STATEMENTS = 200
+_SHORT_PART = 0.1
+# Sessions whose statements are kept until the last one is known.
+_MOST_OPEN = 1000
+
+_T = TypeVar("_T")
+# A statement, and the texts that begin a transaction before it, and end one after it.
+_Place = tuple[int, str, str]
 
 
 @dataclass
@@ -89,12 +101,17 @@ class Slot:
     """A statement at a place of a transaction. ``gap_us``: the pauses of the client before it, in total.
 
     ``values``: of each parameter; in a rare transaction, of all transactions with the statement.
-    ``rows``: of ``counted`` executions whose rows are known. ``missed``: executions without a row.
+    ``rows``: of ``counted`` executions whose rows are known. ``missed``: executions without a row. ``begin``, ``end``:
+    in a request, the statements that begin a transaction before it, and end one after it; ``end_gap_us``: the pauses
+    before the end.
     """
 
     statement: int
+    begin: str = ""
+    end: str = ""
     values: list[Counts] = field(default_factory=list)
     gap_us: int = 0
+    end_gap_us: int = 0
     executions: int = 0
     duration_ns: int = 0
     most_rows: int = 0
@@ -130,20 +147,22 @@ class Item:
 
 @dataclass
 class Unit:
-    """A transaction of the application, or a statement outside of transactions.
+    """A transaction of the application, a request, or a statement outside of transactions.
 
-    ``is_transaction``: it begins and ends; ``rolled_back``: the application ends it with a rollback. ``begin``: how it
-    begins, such as ``begin immediate``; empty for a begin without options. ``before_us``: the pauses of the client
-    before it, ``pauses`` of them; ``before_squares``: the sum of their squares; ``end_gap_us``: those before its end,
-    in total. ``again``: how often it soon followed itself in a session, also with others between. ``samples``: the
-    values of its first executions, a tuple per statement; ``None`` for a value that differs between the repetitions of
-    a loop.
+    A request is what an application does with a connection that it opens for this. ``is_transaction``: it begins and
+    ends; ``is_request``: it has other statements, too, or several transactions; ``rolled_back``: the application ends
+    it with a rollback. ``begin``: how it begins, such as ``begin immediate``; empty for a begin without options.
+    ``before_us``: the pauses of the client before it, ``pauses`` of them; ``before_squares``: the sum of their
+    squares; ``end_gap_us``: those before its end, in total. ``again``: how often it soon followed itself in a
+    session, also with others between. ``samples``: the values of its first executions, a tuple per statement;
+    ``None`` for a value that differs between the repetitions of a loop.
     """
 
     items: list[Item]
     is_transaction: bool
     rolled_back: bool = False
     begin: str = ""
+    is_request: bool = False
     count: int = 0
     duration_ns: int = 0
     end_gap_us: int = 0
@@ -159,6 +178,11 @@ class Unit:
         return self.count / max(self.count - self.again, 1)
 
     @property
+    def has_several(self) -> bool:
+        """Whether it may have several statements."""
+        return self.is_transaction or self.is_request
+
+    @property
     def slots(self) -> list[Slot]:
         """All statements, those of loops once."""
         return [slot for item in self.items for slot in item.slots]
@@ -170,7 +194,8 @@ class Units:
 
     ``failed``: transactions that failed or were not finished; ``errors``: how many had each error. ``busy_us``: how
     long all sessions worked or paused.
-    ``begun``: transactions that began in each of equal parts of the recording.
+    ``begun``: transactions that began in each of equal parts of the recording. ``connects``: the application opens a
+    connection for each of them.
     """
 
     units: list[Unit]
@@ -180,6 +205,7 @@ class Units:
     duration_ns: int
     errors: Counter[str] = field(default_factory=Counter)
     begun: list[int] = field(default_factory=lambda: [0] * PARTS)
+    connects: bool = False
 
 
 @dataclass(slots=True)
@@ -191,7 +217,11 @@ class _Executed:
     values: Sequence[str]
     count: int = 1
     rows: int | None = None
+    transaction: int | None = None
     gap_us: int = 0
+    begin: str = ""
+    finish: str = ""
+    finish_gap_us: int = 0
 
     @property
     def end(self) -> int | None:
@@ -208,21 +238,44 @@ class _Session:
     recent: list[Unit] = field(default_factory=list)
 
 
-def recognize(trace: Trace) -> Units:
-    """Read a trace to its end, in bounded memory. Raises InputError."""
-    return _Recognizer(trace).read()
+def recognize(trace: Trace, *, connects: bool = False) -> Units:
+    """Read a trace to its end, in bounded memory. Raises InputError. ``connects``: see :func:`opens_connections`."""
+    return _Recognizer(trace, connects=connects).read()
+
+
+def opens_connections(trace: Trace) -> bool:
+    """Whether the application opens a connection for each request, so that sessions are many and short.
+
+    Reads the trace to its end if there are many sessions. Raises InputError.
+    """
+    header = trace.header
+    sessions, seconds = header.sessions, header.seconds
+    if not header.ordered or not seconds or not sessions >= _FEWEST_SESSIONS:
+        return False
+    if header.statements > _SHORT_STATEMENTS * sessions:
+        return False
+    begins: dict[int, int] = {}
+    ends: dict[int, int] = {}
+    for batch in trace.batches:
+        for session, start, duration in zip(batch.session, batch.start, batch.duration_ns, strict=True):
+            if start is not None:
+                begins.setdefault(session, start)
+                ends[session] = start + (duration or 0) // 1000
+    lasted = sum(ends[session] - begins[session] for session in begins)
+    return bool(begins) and lasted / 1e6 < _SHORT_PART * seconds * len(begins)
 
 
 class _Recognizer:
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Trace, *, connects: bool) -> None:
         self._trace = trace
+        self._connects = connects
         self._units: dict[object, Unit] = {}
-        self._sequences: dict[tuple[int, ...], list[tuple[tuple[int, ...], int]]] = {}
+        self._sequences: dict[tuple[_Place, ...], list[tuple[tuple[_Place, ...], int]]] = {}
         self._sessions: dict[int, _Session] = {}
         self._roles: list[Role] = []
         # Statements in samples.
         self._sampled = 0
-        self._result = Units([], Counter(), 0, 0, 0)
+        self._result = Units([], Counter(), 0, 0, 0, connects=connects)
         header = trace.header
         self._begin_us = header.begin_us or 0
         self._part_us = max((header.end_us or 0) - self._begin_us, 1) / PARTS
@@ -232,7 +285,9 @@ class _Recognizer:
             self._roles += [role_of(text) for text in self._trace.texts[len(self._roles) :]]
             self._add(batch)
         for session in self._sessions.values():
-            if session.open:
+            if self._connects:
+                self._finish_session(session)
+            elif session.open:
                 self._result.failed += 1
         _pool_rare(self._units.values())
         self._result.units = sorted(self._units.values(), key=lambda each: (-each.duration_ns, -each.count))
@@ -246,10 +301,17 @@ class _Recognizer:
             session = self._sessions.get(number)
             if session is None:
                 session = self._sessions[number] = _Session()
-            each = _Executed(statement, start, duration or 0, error, values, count, rows)
+                if self._connects and len(self._sessions) > _MOST_OPEN:
+                    self._finish_session(self._sessions.pop(next(iter(self._sessions))))
+            each = _Executed(statement, start, duration or 0, error, values, count, rows, transaction)
             role = self._roles[statement]
             if self._trace.header.ordered or role == "query":
                 self._result.duration_ns += each.duration_ns
+            if self._connects:
+                # One more shows that the session is too long.
+                if len(session.open) <= _LONGEST:
+                    session.open.append(each)
+                continue
             if session.open and transaction != session.transaction:
                 # A new transaction began without an end of the last one.
                 self._result.failed += 1
@@ -265,6 +327,42 @@ class _Recognizer:
             if role == "end":
                 executed, session.open = session.open, []
                 self._finish(session, executed, is_transaction=True)
+
+    def _finish_session(self, session: _Session) -> None:
+        """Take the statements of a session that has ended: a statement, a transaction, or several of them."""
+        executed = session.open
+        queries = sum(self._roles[each.statement] == "query" for each in executed)
+        is_transaction = (
+            len({each.transaction for each in executed}) == 1
+            and executed[0].transaction is not None
+            and self._roles[executed[-1].statement] == "end"
+        )
+        if is_transaction or (queries <= 1 and all(each.transaction is None for each in executed)):
+            self._finish(session, executed, is_transaction=is_transaction)
+        elif executed[-1].transaction is not None and self._roles[executed[-1].statement] != "end":
+            self._result.failed += 1
+        else:
+            self._finish(session, executed, is_transaction=False, is_request=True)
+
+    def _enclose(self, executed: Sequence[_Executed]) -> None:
+        """Note at the statements of a request where its transactions begin and end."""
+        last: _Executed | None = None
+        begin = ""
+        before: _Executed | None = None
+        for each in executed:
+            text, role = self._trace.texts[each.statement], self._roles[each.statement]
+            is_new = each.transaction is not None and (before is None or before.transaction != each.transaction)
+            if is_new:
+                # Without autocommit, statements begin transactions.
+                begin, last = text if role == "begin" else "begin", None
+            if role == "end" and last is not None:
+                last.finish = "rollback" if text.lower().startswith(_ROLLBACKS) else "commit"
+                if before is not None and before.end is not None and each.start is not None:
+                    last.finish_gap_us = each.start - before.end
+            elif role == "query":
+                each.begin, begin = begin if each.transaction is not None else "", ""
+                last = each if each.transaction is not None else None
+            before = each
 
     def _pass(self, session: _Session, executed: _Executed, role: Role) -> None:
         """Take a statement outside of transactions that a workload doesn't contain.
@@ -282,12 +380,16 @@ class _Recognizer:
             slot.rows += executed.rows or 0
             session.last_end = executed.end
 
-    def _finish(self, session: _Session, executed: list[_Executed], *, is_transaction: bool) -> None:
+    def _finish(
+        self, session: _Session, executed: list[_Executed], *, is_transaction: bool, is_request: bool = False
+    ) -> None:
         begin, end = executed[0].start, executed[-1].end
         texts = self._trace.texts
         rolled_back = is_transaction and texts[executed[-1].statement].lower().startswith(_ROLLBACKS)
         first = texts[executed[0].statement]
         special = first if is_transaction and begins_transaction(first) and not _PLAIN_BEGIN.fullmatch(first) else ""
+        if is_request:
+            self._enclose(executed)
         inner: list[_Executed] = []
         duration = 0
         gap = 0
@@ -310,7 +412,7 @@ class _Recognizer:
             self._result.failed += 1
             self._result.errors.update([] if error is None else [error])
         elif inner:
-            unit = self._unit(inner, duration, (is_transaction, rolled_back, special))
+            unit = self._unit(inner, duration, (is_transaction, rolled_back, special, is_request))
             if unit is not None:
                 unit.end_gap_us += gap
         if unit is not None and pause is not None:
@@ -335,9 +437,9 @@ class _Recognizer:
         pause = begin - session.last_end
         return pause if pause <= _IDLE_US else None
 
-    def _unit(self, inner: list[_Executed], duration: int, kind: tuple[bool, bool, str]) -> Unit | None:
-        is_transaction = kind[0]
-        groups = self._loops(tuple([each.statement for each in inner]))
+    def _unit(self, inner: list[_Executed], duration: int, kind: tuple[bool, bool, str, bool]) -> Unit | None:
+        has_several = kind[0] or kind[3]
+        groups = self._loops(tuple([(each.statement, each.begin, each.finish) for each in inner]))
         shape = tuple([(body, repeats > 1) for body, repeats in groups])
         key = (kind, shape)
         unit = self._units.get(key)
@@ -345,9 +447,9 @@ class _Recognizer:
             if len(self._units) >= _MOST_UNITS:
                 self._result.left_out["(rare transactions)"] += 1
                 return None
-            items = [Item([Slot(statement) for statement in body]) for body, _ in shape]
+            items = [Item([Slot(*place) for place in body]) for body, _ in shape]
             unit = self._units[key] = Unit(items, *kind)
-        unit.count += 1 if is_transaction else inner[0].count
+        unit.count += 1 if has_several else inner[0].count
         unit.duration_ns += duration
         repeated = [repeats for _, repeats in groups]
         _record(unit, inner, repeated)
@@ -356,7 +458,7 @@ class _Recognizer:
             unit.samples.append(_sample(unit, inner, repeated))
         return unit
 
-    def _loops(self, sequence: tuple[int, ...]) -> list[tuple[tuple[int, ...], int]]:
+    def _loops(self, sequence: tuple[_Place, ...]) -> list[tuple[tuple[_Place, ...], int]]:
         known = self._sequences.get(sequence)
         if known is None:
             known = loops(sequence)
@@ -404,6 +506,7 @@ def _record(unit: Unit, inner: Sequence[_Executed], repeats: Sequence[int]) -> N
                     slot.counted += each.count
                     slot.missed += each.rows == 0
                 slot.gap_us += each.gap_us
+                slot.end_gap_us += each.finish_gap_us
                 while len(slot.values) < len(each.values):
                     slot.values.append(Counts())
                     slot.equals.append(Counter())
@@ -456,12 +559,12 @@ def _sample(unit: Unit, inner: Sequence[_Executed], repeats: Sequence[int]) -> l
     return made
 
 
-def loops(sequence: Sequence[int]) -> list[tuple[tuple[int, ...], int]]:
+def loops(sequence: Sequence[_T]) -> list[tuple[tuple[_T, ...], int]]:
     """Divide a sequence into bodies and how often each is repeated, such as `a b b b c` into a, 3 times b, and c."""
-    found: list[tuple[tuple[int, ...], int]] = []
+    found: list[tuple[tuple[_T, ...], int]] = []
     at = 0
     while at < len(sequence):
-        best: tuple[tuple[int, ...], int] = ((sequence[at],), 1)
+        best: tuple[tuple[_T, ...], int] = ((sequence[at],), 1)
         for size in range(1, _LONGEST_BODY + 1):
             body = tuple(sequence[at : at + size])
             repeats, end = 1, at + size

@@ -67,13 +67,13 @@ Form = Literal["statements", "experiment", "synthetic"]
 class Workload:
     """A .sql file for an engine.
 
-    ``clients``: sessions that were busy on average, rounded up; ``covered``: its share ``of`` the recorded time, or of
-    the statements; ``prepare``: how the application prepares them; ``writes``: it may change the tables of a server;
-    ``names``: the numbers of the trace's statements by their names in the file, ``texts``: their texts; ``settings``:
-    that the application makes in its sessions; ``phases``: of its transactions, empty if their rate was constant;
-    ``problem``: why recorded values weren't found in the database, if so; ``left_out``: what is not in it; ``errors``:
-    of failed transactions; ``made_up``: statements with made-up values, ``made_up_share``: the part of the time that
-    they take.
+    ``clients``: sessions that were busy on average, rounded up; ``covered``: its share ``of`` the recorded time, or
+    of the statements; ``prepare``: how the application prepares them; ``writes``: it may change the tables of a
+    server; ``connects``: the application opens a connection for each transaction; ``names``: the numbers of the
+    trace's statements by their names in the file, ``texts``: their texts; ``settings``: that the application makes in
+    its sessions; ``phases``: of its transactions, empty if their rate was constant; ``problem``: why recorded values
+    weren't found in the database, if so; ``left_out``: what is not in it; ``errors``: of failed transactions;
+    ``made_up``: statements with made-up values, ``made_up_share``: the part of the time that they take.
     """
 
     text: str
@@ -83,6 +83,7 @@ class Workload:
     of: str
     transactions: int
     prepare: PrepareMode
+    connects: bool
     writes: bool
     names: Mapping[str, int]
     texts: Mapping[int, str]
@@ -193,6 +194,7 @@ class WorkloadWriter:
             of="time" if units.duration_ns else "statements",
             transactions=len(chosen),
             prepare=self.header.prepare,
+            connects=units.connects,
             writes=writes,
             names=names.statements,
             texts=texts,
@@ -226,6 +228,8 @@ class WorkloadWriter:
                 chosen = self.chooser.choose(use, counts)
                 if chosen.form == "missing":
                     return f"{_short(self._text(slot.statement))}` and its transaction: `{chosen.because}"
+            if len(slot.values) < len(parsed[slot.statement].uses):
+                return f"{_short(self._text(slot.statement))}` and its transaction: `the trace has too few values of it"
         return ""
 
     def _text(self, statement: int) -> str:
@@ -320,15 +324,15 @@ class WorkloadWriter:
         if unit.mean_run >= _LEAST_RUN:
             pauses = f"with pauses below {LOOP_US // 1000} ms"
             yield f"-- Perhaps an N+1 loop: repeated {figure(unit.mean_run)} times on average, {pauses}."
-        if unit.is_transaction:
+        if unit.has_several:
             yield from names.branch(transaction, unit)
-            yield f"-- transaction: {transaction}"
+            yield f"-- {'request' if unit.is_request else 'transaction'}: {transaction}"
         if self.think:
             yield from self._pause_of(unit, idle_us)
         first = unit.slots[0]
         beside = [*self._pause(first.gap_us, first.executions), *self._pause(unit.end_gap_us, unit.count)]
         # A pause beside `begin` or `commit` requires them in the file.
-        has_ends = bool(unit.rolled_back or unit.begin or beside)
+        has_ends = not unit.is_request and bool(unit.rolled_back or unit.begin or beside)
         if has_ends:
             yield f"{unit.begin or 'begin'};"
         parameters = _Parameters(unit, parsed, self)
@@ -342,18 +346,17 @@ class WorkloadWriter:
                     if has_ends or not is_first:
                         yield from self._pause(slot.gap_us, slot.executions)
                     is_first = False
-                    name = names.unique(parsed[slot.statement].name) if unit.is_transaction else transaction
+                    yield from [f"{slot.begin};"] if slot.begin else []
+                    name = names.unique(parsed[slot.statement].name) if unit.has_several else transaction
                     names.statements[name] = slot.statement
                     yield f"-- name: {name}"
                     yield from self._statement(slot, parameters, iteration)
-                    if generated := parameters.generated(slot):
-                        yield f"-- name: {names.unique(f'key of {parsed[slot.statement].table}')}"
-                        yield f"-- into: {generated}"
-                        yield f"{engine_of(self.header.engine).last_key};"
+                    yield from self._key(slot, parameters, names, parsed[slot.statement].table)
+                    yield from self._end(slot)
         if has_ends:
             yield from self._pause(unit.end_gap_us, unit.count)
             yield "rollback;" if unit.rolled_back else "commit;"
-        if unit.is_transaction:
+        if unit.has_several:
             yield "-- end"
         yield ""
 
@@ -363,6 +366,19 @@ class WorkloadWriter:
         if into := parameters.returned(slot):
             yield f"-- into: {', '.join(into)}"
         yield f"{self._with_names(self._text(slot.statement), named)};"
+
+    def _key(self, slot: Slot, parameters: _Parameters, names: _Names, table: str) -> Iterator[str]:
+        """Yield the query for the key that an insert has generated, if later statements use it."""
+        if generated := parameters.generated(slot):
+            yield f"-- name: {names.unique(f'key of {table}')}"
+            yield f"-- into: {generated}"
+            yield f"{engine_of(self.header.engine).last_key};"
+
+    def _end(self, slot: Slot) -> Iterator[str]:
+        """Yield the end of a transaction in a request."""
+        if slot.end:
+            yield from self._pause(slot.end_gap_us, slot.executions)
+            yield f"{slot.end};"
 
     def _with_names(self, text: str, names: Sequence[str]) -> str:
         """Write parameters instead of each `?`."""
@@ -402,7 +418,7 @@ class WorkloadWriter:
         names = [parsed[slot.statement].name for slot in unit.slots]
         writes = [each for each in names if each.split()[0] in ("insert", "update", "delete", "replace", "merge")]
         name = (writes or names)[0]
-        return f"{name} and others" if unit.is_transaction and len(names) > 1 else name
+        return f"{name} and others" if unit.has_several and len(names) > 1 else name
 
 
 class _Parameters:
@@ -633,6 +649,7 @@ def run_command(file: str, workload: Workload, system: SystemSpec | None, form: 
     # An experiment has them.
     given = f" --mix --clients {workload.clients}" if form == "statements" else ""
     given += f" --set prepare={workload.prepare}" if form == "statements" and workload.prepare != "once" else ""
+    given += " --set connect=per-transaction" if form == "statements" and workload.connects else ""
     if form != "synthetic" or workload.settings:
         url = _url(parse_url(f"{workload.engine}:") if form == "synthetic" else system, workload.settings)
         given += f" --system {quote(url)}"
