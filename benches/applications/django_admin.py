@@ -63,6 +63,7 @@ django.setup()
 
 from django.contrib import admin  # noqa: E402
 from django.contrib.auth.models import Group, User  # noqa: E402
+from django.db import connections  # noqa: E402
 from django.test import Client  # noqa: E402
 
 urlpatterns = [path("admin/", admin.site.urls)]
@@ -80,8 +81,18 @@ def prepare() -> None:
         user.groups.add(random.choice(groups))
 
 
+class ClosingClient(Client):
+    """Closes the connection after each request, as Django's server does by default."""
+
+    def request(self, **environment: object) -> object:
+        try:
+            return super().request(**environment)
+        finally:
+            connections.close_all()
+
+
 def administer(seed: int) -> None:
-    chooser, client = random.Random(seed), Client()
+    chooser, client = random.Random(seed), ClosingClient()
     client.post("/admin/login/", {"username": "admin", "password": "secret", "next": "/admin/"})
     end, done = time.monotonic() + 15, 0
     while time.monotonic() < end:

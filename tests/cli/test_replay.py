@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 import dbdyno.trace
 from conftest import Cli
+from dbdyno.base.numbers import figure
 from dbdyno.trace.header import Header
 from dbdyno.trace.parquet import Execution, TraceWriter
 from dbdyno.trace.reading import open_trace
@@ -301,6 +302,33 @@ def test_a_trace_is_compared_with_a_run_of_its_workload(cli: Cli) -> None:
         assert by_text[text]["run"]["rows"] == pytest.approx(by_text[text]["run"]["count"], rel=0.05)
     for side in ("recorded", "run"):
         assert sum(one[f"{side}_time_share"] for one in by_text.values()) == pytest.approx(1)
+
+
+def test_a_workload_opens_connections_as_often_as_its_application(cli: Cli) -> None:
+    for name in ("start.db", "app.db"):
+        made(cli.directory / name)
+    for number in range(40):
+        recorded = sqlite3.connect(cli.directory / "app.db")
+        connection: Any = dbdyno.trace.sqlite(recorded, cli.directory / "app.journal", values="keep")
+        connection.execute("pragma foreign_keys = on")
+        for (found,) in connection.execute("select id from t where n <= ? limit 3", (number,)).fetchall():
+            connection.execute("select v from t where id = ?", (found,)).fetchall()
+        connection.execute("update t set n = n + ? where id = ?", (1, number))
+        connection.commit()
+        recorded.close()
+    dbdyno.trace.flush()
+    told = cli("distil", "app.journal", "-o", "app.sql", "--system", "sqlite:start.db", "--think", "none")
+    assert " --set connect=per-transaction " in told
+    text = (cli.directory / "app.sql").read_text()
+    assert "-- request: update t and others\n" in text and "-- An N+1 loop: repeated 3 times.\n" in text
+    run = ("run", "app.sql", "--mix", "--system", "sqlite:start.db", "--set", "seconds=1", "--rounds", "1")
+    shown = cli(*run, "--set", "connect=per-transaction")
+    assert "Connecting for each transaction took" in shown
+    header = open_trace(cli.directory / "app.journal").header
+    assert header.sessions == 40 and header.seconds
+    # Begin, five queries and commit. A workload sets pragmas in its URL.
+    rate = figure(40 * 7 / header.seconds)
+    assert f"app.journal: {rate} statements/s;" in cli("trace", "compare", "app.journal", "last")
 
 
 def lookups(connection: Any) -> None:

@@ -43,7 +43,7 @@ class SystemCost:
         return shown if self.cache_hits is None else [*shown, f"cache hits {percent(self.cache_hits)}"]
 
 
-def cost_per_transaction(cpu_s: float | None, counters: Mapping[str, float], transactions: int) -> SystemCost:
+def cost_per_transaction(cpu_s: float | None, counters: Mapping[str, float], transactions: float) -> SystemCost:
     """Return the cost of each transaction. ``cpu_s``, ``counters``: of all transactions."""
     each = {name: value / transactions for name, value in counters.items()} if transactions else {}
     cpu_ms = cpu_s / transactions * 1e3 if cpu_s is not None and transactions else None

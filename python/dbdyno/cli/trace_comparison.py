@@ -29,6 +29,7 @@ from dbdyno.model.cell_choice import choose_cell, shown_ids
 from dbdyno.model.result import Cell
 from dbdyno.report.export import check_writable, is_output, write_text
 from dbdyno.store import open_store
+from dbdyno.trace.header import role_of
 from dbdyno.trace.reading import Trace, open_trace
 from dbdyno.trace.summary import summarize
 
@@ -71,7 +72,7 @@ def print_comparison(file: str, compared: Compared, top: int, json_file: Path | 
     plans = [] if replay is None else plans_that_differ(replay, cell, trace.header.engine)
     costs = None
     if replay is not None:
-        costs = cost_per_transaction(replay.cpu_s, replay.counters, replay.transactions), cost_of_cell(cell)
+        costs = cost_per_transaction(replay.cpu_s, replay.counters, _transactions(agreements, cell)), cost_of_cell(cell)
         if words := compared_costs(*costs):
             console.print(f"Per transaction: {', '.join(words)}.", soft_wrap=True)
     texts, rows = [one.statement for one in agreements[:top]], [_cells(one) for one in agreements[:top]]
@@ -114,15 +115,30 @@ def _rates(file: str, run: str, rates: Sequence[float | None]) -> Text:
 
 
 def _recorded_rate(trace: Trace, agreements: Sequence[Agreement]) -> float | None:
-    """Return the recorded statements per second. Reading a cursor is a part of its query."""
+    """Return the recorded statements per second. Reading a cursor is a part of its query.
+
+    Statements that only change the session, such as pragmas, aren't counted: a workload has no such statements.
+    """
     seconds = trace.header.seconds
-    return sum(one.recorded.count for one in agreements) / seconds if seconds else None
+    counted = sum(one.recorded.count for one in agreements if role_of(one.statement) != "session")
+    return counted / seconds if seconds else None
 
 
 def _rate(cell: Cell) -> float | None:
     rate, succeeded = cell.throughput.mean, sum(each.ok for each in cell.rounds)
     executed = sum(operation.count for operation in cell.operations if operation.kind != "transaction")
     return None if rate is None or not succeeded else rate * executed / succeeded
+
+
+def _transactions(agreements: Sequence[Agreement], cell: Cell) -> float:
+    """Return how many of the run's transactions have as many statements as were recorded.
+
+    The run may have several recorded transactions in one, such as those of a request.
+    """
+    queries = [one for one in agreements if role_of(one.statement) == "query"]
+    executed = sum(one.run.count for one in queries)
+    succeeded = sum(each.ok for each in cell.rounds)
+    return succeeded * sum(one.recorded.count for one in queries) / executed if executed else 0.0
 
 
 def _speed(recorded: float | None, ran: float | None) -> float | None:

@@ -103,6 +103,14 @@ def test_begin_and_commit_of_the_file_are_used_where_they_are() -> None:
     assert made["steps"][1]["mode"] == "immediate"
 
 
+def test_statements_of_a_request_commit_by_themselves() -> None:
+    text = "-- request: a\nselect 1;\nbegin;\nselect 2;\nselect 3;\ncommit;\n-- request: b\nselect 4;\nselect 5;\n"
+    made = transactions(mix(text + "-- end\nselect 6;"))
+    assert done(made["a"]) == ["execute", "begin", "execute", "execute", "commit"]
+    assert done(made["b"]) == ["execute", "execute"]
+    assert done(made["q6"]) == ["execute"]
+
+
 def test_a_plain_begin_is_a_factor() -> None:
     assert mix("-- transaction: a\nbegin;\nselect 1;\nend;").factors["begin"].levels[0].name == "deferred"
     assert mix("-- transaction: a\nselect 1;").factors["begin"].levels[0].name == "deferred"

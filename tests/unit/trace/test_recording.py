@@ -109,7 +109,8 @@ def test_statements_of_django(path: Path) -> None:
     import django
     from django.conf import settings
 
-    settings.configure(DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}})
+    file = str(path.with_name("django.db"))
+    settings.configure(DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": file}})
     django.setup()
     dbdyno.trace.django(path, values="keep")
     from django.db import connection, transaction
@@ -144,6 +145,13 @@ def test_statements_of_django(path: Path) -> None:
         ("select '%%' from t where a % 2 = 1", '{"once":true,"parameters":[]}'),
         ("commit", None),
     ]
+    # Django closes it after a request.
+    connection.close()
+    with connection.cursor() as cursor:
+        cursor.execute("select a from t")
+    recorded(path)
+    sessions = next(open_trace(path).batches).session
+    assert sessions[-1] != sessions[-2]
 
 
 def test_recording_never_disturbs_the_application(path: Path, connection: Any) -> None:
