@@ -133,7 +133,7 @@ def _rate(cell: Cell) -> float | None:
 def _transactions(agreements: Sequence[Agreement], cell: Cell) -> float:
     """Return how many of the run's transactions have as many statements as were recorded.
 
-    The run may have several recorded transactions in one, such as those of a request.
+    A request in the run may have several recorded transactions.
     """
     queries = [one for one in agreements if role_of(one.statement) == "query"]
     executed = sum(one.run.count for one in queries)

@@ -63,7 +63,7 @@ class Pause:
 class Block:
     """The statements of ``-- transaction: NAME`` or ``-- request: NAME``; ``line``, ``comments``: as in :class:`Pause`.
 
-    ``is_request``: each statement commits by itself, unless the file has `begin` and `commit`.
+    ``is_request``: its statements are in autocommit mode, unless the file has `begin` and `commit`.
     """
 
     name: str
@@ -119,13 +119,12 @@ def read_sql_file(path: str) -> str:
 def split_statements(text: str, location: str, engine: str) -> Iterator[Statement]:
     """Split a file into statements with the lexical rules of an engine. Statements are not changed.
 
-    White space and line comments before a statement are not part of it, nor is the semicolon after it. A comment ``--
-    name: NAME`` names the statement; ``-- :parameter = VALUES`` applies to all following ones. ``-- transaction:
-    NAME`` begins a transaction, and ``-- request: NAME`` statements that a client executes one after the other. Both
-    end at the next such comment, at ``-- end`` or with the file. ``-- weight: NUMBER`` and ``-- think: TIME`` apply
-    to the next statement, transaction or request, ``-- into: PARAMETERS`` to the next statement. ``location``: the
-    file, for errors. Raises InputError for an unclosed string or comment, a client command, and a misplaced or wrong
-    directive.
+    White space and line comments before a statement are not part of it, nor is the semicolon after it. A comment
+    ``-- name: NAME`` names the statement; ``-- :parameter = VALUES`` applies to all following ones.
+    ``-- transaction: NAME`` begins a transaction, and ``-- request: NAME`` a request. Both end at the next such
+    comment, at ``-- end`` or with the file. ``-- weight: NUMBER`` and ``-- think: TIME`` apply to the next statement,
+    transaction or request, ``-- into: PARAMETERS`` to the next statement. ``location``: the file, for errors. Raises
+    InputError for an unclosed string or comment, a client command, and a misplaced or wrong directive.
     """
     yield from _Splitter(text, location, engine).statements()
 

@@ -46,8 +46,8 @@ PARTS = 1000
 _IDLE_US = 60_000_000
 # Different statements of a loop outside of transactions.
 _LOOPED = 3
-# An application opens a connection for each request if there are at least so many sessions, with at most so many
-# statements on average, and each lasts a small part of the recording.
+# If an application opens a connection for each request, there are many sessions. On average, they have few statements,
+# and last a small part of the recording.
 _FEWEST_SESSIONS = 20
 _SHORT_STATEMENTS = 200
 _SHORT_PART = 0.1
@@ -55,7 +55,7 @@ _SHORT_PART = 0.1
 _MOST_OPEN = 1000
 
 _T = TypeVar("_T")
-# A statement, and the texts that begin a transaction before it, and end one after it.
+# A statement, with the `begin` before it and the `commit` after it.
 _Place = tuple[int, str, str]
 
 
@@ -195,7 +195,7 @@ class Units:
     ``failed``: transactions that failed or were not finished; ``errors``: how many had each error. ``busy_us``: how
     long all sessions worked or paused.
     ``begun``: transactions that began in each of equal parts of the recording. ``connects``: the application opens a
-    connection for each of them.
+    connection for each unit.
     """
 
     units: list[Unit]
@@ -329,7 +329,7 @@ class _Recognizer:
                 self._finish(session, executed, is_transaction=True)
 
     def _finish_session(self, session: _Session) -> None:
-        """Take the statements of a session that has ended: a statement, a transaction, or several of them."""
+        """Take a session that has ended as a statement, a transaction or a request."""
         executed = session.open
         queries = sum(self._roles[each.statement] == "query" for each in executed)
         is_transaction = (
