@@ -199,7 +199,7 @@ class Fixer:
         # Trials of earlier stages count for the verdicts that end this one.
         done = {
             (trial.cell, trial.block): trial
-            for trial in self._store.trials(self._plan.run_id, intervals=False)
+            for trial in self._store.trials(self._plan.run_id)
             if trial.status == "done" and trial.block < last
         }
         plan = replace(

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, median
 
+from dbdyno.analysis.measured.changing_rows import RowsAtStart, rows_at_start
 from dbdyno.analysis.measured.durable import class_of
 from dbdyno.analysis.measured.metrics import (
     done,
@@ -231,6 +232,8 @@ class Comparable:
     """Rows returned per transaction."""
     rows_error: float
     """Standard error of ``rows``; 0 if unknown."""
+    rows_at_start: RowsAtStart | None
+    """Rows returned before the load changed the data; None if it doesn't, or if they are unknown."""
     rows_differ: dict[str, str]
     """How its rows differ from those of other cells, by id."""
     failing: list[float]
@@ -257,6 +260,7 @@ def comparable(cell: Cell | Comparable) -> Comparable:
         writes=_writes(cell),
         rows=cell.rows_per_transaction,
         rows_error=cell.rows_standard_error or 0.0,
+        rows_at_start=rows_at_start(cell, done(cell)),
         rows_differ=cell.rows_differ,
         failing=failing,
         lost=_nothing_but_failures(cell) if any(failing) else 0.0,
@@ -318,15 +322,21 @@ def rows_differ(a: Cell | Comparable, b: Cell | Comparable) -> list[str]:
 def other_rows(a: Cell | Comparable, b: Cell | Comparable, work: int = 1) -> list[str]:
     """Return the numbers of rows of two cells if they differ, regardless of levels; otherwise empty.
 
-    ``work``: transactions of ``a`` that do the work of one transaction of ``b``.
+    They don't if the load's own changes may explain the difference. ``work``: transactions of ``a`` that do the work of
+    one transaction of ``b``.
     """
     a, b = comparable(a), comparable(b)
     if a.rows is None or b.rows is None:
         return []
     rows_b = b.rows / work
-    if _is_significant(a.rows - rows_b, [a.rows_error, b.rows_error / work], _SAME_ROWS * max(a.rows, rows_b)):
-        return [f"{ROWS}: {a.rows:.4g} against {rows_b:.4g}"]
-    return []
+    least = _SAME_ROWS * max(a.rows, rows_b)
+    if not _is_significant(a.rows - rows_b, [a.rows_error, b.rows_error / work], least):
+        return []
+    if a.rows_at_start is not None and b.rows_at_start is not None:
+        first, second = a.rows_at_start, b.rows_at_start
+        if not _is_significant(first.mean - second.mean / work, [first.error, second.error / work], least):
+            return []
+    return [f"{ROWS}: {a.rows:.4g} against {rows_b:.4g}"]
 
 
 def hardly_any(a: Cell | Comparable, b: Cell | Comparable) -> list[str]:
