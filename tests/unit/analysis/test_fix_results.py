@@ -237,6 +237,17 @@ def test_together_is_taken_only_where_it_gains_more_than_one_alone() -> None:
     assert judged(cells, FREE, third, both, members=members).recommended == "free + third one"
 
 
+@pytest.mark.parametrize(("times", "recommended"), [(1.5, "free"), (9.0, "free + third one")])
+def test_a_part_that_is_not_proven_is_taken_if_all_together_gain_more(times: float, recommended: str) -> None:
+    third = replace(FREE, name="third one", settings={"c": "1"})
+    both = replace(FREE, name="free + third one")
+    open_cell = cell(f"change={third.level}", [100.0, 900.0, 80.0, 700.0, 300.0], {"change": third.level})
+    cells = [base(), fixed(FREE, 1.5), open_cell, fixed(both, times)]
+    found = judged(cells, FREE, third, both, members={both.name: ["free", "third one"]})
+    assert {each.fix: each.verdict for each in found.tried}["third one"] == "inconclusive"
+    assert found.recommended == recommended
+
+
 def test_rounds_end_when_each_is_known_to_help_or_not() -> None:
     planned = Planned([FixStage(0, [FREE, DEAR], {})], [])
     clear = judge_fixes(planned, [base(), fixed(FREE, 2.0), fixed(DEAR, 1.0)], "transaction")

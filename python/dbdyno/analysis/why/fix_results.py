@@ -224,9 +224,8 @@ def recommend(
     """
     proven = {fix_effect.fix for fix_effect in tried if fix_effect.verdict == "helps"}
     helped = [fix_effect for fix_effect in tried if fix_effect.fix in proven]
-    # A combination with a member that isn't proven to help is only recommended if no fix alone is.
-    helped = [fix_effect for fix_effect in helped if proven.issuperset(fix_effect.members)] or helped
-    # Prefer a single fix to a combination that doesn't gain more, because it is less work.
+    # Prefer fixes that are proven to help, and a single fix to a combination that doesn't gain more.
+    helped.sort(key=lambda one: (not proven.issuperset(one.members), len(one.members), -(one.gain or 0.0)))
     free = _best([fix_effect for fix_effect in helped if not fix_effect.serious], measured, comparison)
     dear = _best([fix_effect for fix_effect in helped if fix_effect.serious], measured, comparison)
     if free is None:
@@ -237,8 +236,9 @@ def recommend(
 
 
 def _best(helped: Sequence[FixEffect], measured: Mapping[str, _Measured], comparison: _Comparison) -> FixEffect | None:
+    """Return the first fix, unless a later one gains more."""
     best: FixEffect | None = None
-    for fix_effect in sorted(helped, key=lambda one: (len(one.members), -(one.gain or 0.0))):
+    for fix_effect in helped:
         if best is None or _gains_more(best, fix_effect, measured, comparison):
             best = fix_effect
     return best
