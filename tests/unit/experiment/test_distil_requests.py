@@ -98,6 +98,13 @@ def test_sessions_that_are_many_and_short_are_requests(
     assert opens_connections(open_trace(tmp_path / "a.trace")) is opens
 
 
+def test_a_worker_beside_requests_has_transactions(tmp_path: Path) -> None:
+    path = tmp_path / "a.trace"
+    record(path, [[READ, BOOKS]] * 100 + [["begin", CHANGE, "commit"] * 80])
+    kinds = {(unit.is_request, unit.is_transaction): unit.count for unit in recognized(path)[1].units}
+    assert kinds == {(True, False): 100, (False, True): 80}
+
+
 def test_open_sessions_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dbdyno.experiment.distil.units._MOST_OPEN", 5)
     record(tmp_path / "a.trace", [[READ, CHANGE]] * 40)

@@ -51,6 +51,8 @@ _LOOPED = 3
 _FEWEST_SESSIONS = 20
 _SHORT_STATEMENTS = 200
 _SHORT_PART = 0.1
+# Statements that show it.
+_SAMPLED_STATEMENTS = 200_000
 # Sessions whose statements are kept until the last one is known.
 _MOST_OPEN = 1000
 
@@ -230,6 +232,7 @@ class _Executed:
 
 @dataclass
 class _Session:
+    is_request: bool
     open: list[_Executed] = field(default_factory=list)
     transaction: int | None = None
     last: Unit | None = None
@@ -246,23 +249,26 @@ def recognize(trace: Trace, *, connects: bool = False) -> Units:
 def opens_connections(trace: Trace) -> bool:
     """Whether the application opens a connection for each request, so that sessions are many and short.
 
-    Reads the trace to its end if there are many sessions. Raises InputError.
+    Reads the beginning of the trace if there are many sessions. Raises InputError.
     """
     header = trace.header
-    sessions, seconds = header.sessions, header.seconds
-    if not header.ordered or not seconds or not sessions >= _FEWEST_SESSIONS:
+    if not header.ordered or header.sessions < _FEWEST_SESSIONS:
         return False
-    if header.statements > _SHORT_STATEMENTS * sessions:
+    if header.statements > _SHORT_STATEMENTS * header.sessions:
         return False
     begins: dict[int, int] = {}
     ends: dict[int, int] = {}
+    read = 0
     for batch in trace.batches:
         for session, start, duration in zip(batch.session, batch.start, batch.duration_ns, strict=True):
             if start is not None:
                 begins.setdefault(session, start)
                 ends[session] = start + (duration or 0) // 1000
+        read += len(batch.session)
+        if read >= _SAMPLED_STATEMENTS:
+            break
     lasted = sum(ends[session] - begins[session] for session in begins)
-    return bool(begins) and lasted / 1e6 < _SHORT_PART * seconds * len(begins)
+    return bool(begins) and lasted < _SHORT_PART * (max(ends.values()) - min(begins.values())) * len(begins)
 
 
 class _Recognizer:
@@ -285,10 +291,7 @@ class _Recognizer:
             self._roles += [role_of(text) for text in self._trace.texts[len(self._roles) :]]
             self._add(batch)
         for session in self._sessions.values():
-            if self._connects:
-                self._finish_session(session)
-            elif session.open:
-                self._result.failed += 1
+            self._finish_session(session)
         _pool_rare(self._units.values())
         self._result.units = sorted(self._units.values(), key=lambda each: (-each.duration_ns, -each.count))
         return self._result
@@ -300,37 +303,47 @@ class _Recognizer:
         ):
             session = self._sessions.get(number)
             if session is None:
-                session = self._sessions[number] = _Session()
+                session = self._sessions[number] = _Session(is_request=self._connects)
                 if self._connects and len(self._sessions) > _MOST_OPEN:
                     self._finish_session(self._sessions.pop(next(iter(self._sessions))))
             each = _Executed(statement, start, duration or 0, error, values, count, rows, transaction)
             role = self._roles[statement]
             if self._trace.header.ordered or role == "query":
                 self._result.duration_ns += each.duration_ns
-            if self._connects:
-                # One more shows that the session is too long.
-                if len(session.open) <= _LONGEST:
-                    session.open.append(each)
-                continue
-            if session.open and transaction != session.transaction:
-                # A new transaction began without an end of the last one.
-                self._result.failed += 1
-                session.open = []
-            session.transaction = transaction
-            if transaction is None:
-                if role == "query" or not self._trace.header.ordered:
-                    self._finish(session, [each], is_transaction=False)
-                else:
-                    self._pass(session, each, role)
-                continue
-            session.open.append(each)
-            if role == "end":
-                executed, session.open = session.open, []
-                self._finish(session, executed, is_transaction=True)
+            if not session.is_request:
+                self._take(session, each, role)
+            else:
+                session.open.append(each)
+                if len(session.open) > _SHORT_STATEMENTS:
+                    # It is another program's, such as a worker's.
+                    executed, session.open, session.is_request = session.open, [], False
+                    for one in executed:
+                        self._take(session, one, self._roles[one.statement])
+
+    def _take(self, session: _Session, executed: _Executed, role: Role) -> None:
+        """Take a statement of a session that has transactions and statements outside of them."""
+        if session.open and executed.transaction != session.transaction:
+            # A new transaction began without an end of the last one.
+            self._result.failed += 1
+            session.open = []
+        session.transaction = executed.transaction
+        if executed.transaction is None:
+            if role == "query" or not self._trace.header.ordered:
+                self._finish(session, [executed], is_transaction=False)
+            else:
+                self._pass(session, executed, role)
+            return
+        session.open.append(executed)
+        if role == "end":
+            whole, session.open = session.open, []
+            self._finish(session, whole, is_transaction=True)
 
     def _finish_session(self, session: _Session) -> None:
-        """Take a session that has ended as a statement, a transaction or a request."""
+        """Take what a session has left: a request, or a transaction without an end."""
         executed = session.open
+        if not session.is_request:
+            self._result.failed += bool(executed)
+            return
         queries = sum(self._roles[each.statement] == "query" for each in executed)
         is_transaction = (
             len({each.transaction for each in executed}) == 1

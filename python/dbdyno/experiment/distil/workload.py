@@ -343,7 +343,7 @@ class WorkloadWriter:
                 yield _loop_words(item, repeats)
             for iteration in range(repeats):
                 for slot in item.slots:
-                    if has_ends or not is_first:
+                    if has_ends or unit.is_request or not is_first:
                         yield from self._pause(slot.gap_us, slot.executions)
                     is_first = False
                     yield from [f"{slot.begin};"] if slot.begin else []
