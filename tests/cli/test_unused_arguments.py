@@ -90,6 +90,7 @@ TABLE = (
     ("queries p.sql --set id=1 --set id=2", "`id` is set twice"),
     ("try 'select :a' --set a=1 --set a=2", "`a` is set twice"),
     ("try 'select :a' --set a=", "gives no values"),
+    ("run q.sql --mix --set client=4", "no statement has a parameter :client; did you mean `clients`?"),
     ("queries q.sql --set statement=q1", "no statement has a parameter :statement"),
     ("run q.sql --set statement=nope", "has no level `nope`"),
     ("run e.toml --set clients=", "a level is empty"),

@@ -57,7 +57,7 @@ def mix_document(
         for name in set(query.parameters) & set(MIX_FACTORS):
             where = f"{location}, line {query.line}: {query.name}"
             raise InputError(where, f"`{name}` is a factor of a mix, not a parameter", f"rename `:{name}`")
-    check_parameters(queries, given, location)
+    check_parameters(queries, given, location, MIX_FACTORS)
     transactions: list[dict[str, Any]] = []
     for block, group in groupby(statements, key=lambda query: query.block or query.line):
         members = list(group)

@@ -22,6 +22,7 @@ from dbdyno.experiment.sql_file import Block, Pause, Statement, split_statements
 from dbdyno.experiment.substitute import escape
 from dbdyno.experiment.toml_text import write_toml
 from dbdyno.model.experiment.sql import ANY
+from dbdyno.model.experiment.validation import nearest
 
 _OPERATOR_CHARACTERS = "+-*/<>=~!@#%^&|`?"
 
@@ -321,12 +322,15 @@ def generator_of(query: Query, name: str, given: Mapping[str, str], location: st
     return read_values(words, f"{where}: :{name}")
 
 
-def check_parameters(queries: Sequence[Query], given: Mapping[str, str], location: str) -> None:
-    """Raise InputError for values of a parameter that no statement has."""
-    unused = sorted(set(given) - {name for query in queries for name in query.parameters})
+def check_parameters(
+    queries: Sequence[Query], given: Mapping[str, str], location: str, factors: Sequence[str] = ()
+) -> None:
+    """Raise InputError for values of a parameter that no statement has. ``factors``: other names that `--set` takes."""
+    parameters = list(dict.fromkeys(name for query in queries for name in query.parameters))
+    unused = sorted(set(given) - set(parameters))
     if unused:
-        there = ", ".join(f":{name}" for name in dict.fromkeys(name for query in queries for name in query.parameters))
-        hint = f"the parameters are {there}" if there else "write `:name` instead of a value to define one"
+        known = [*factors, *parameters]
+        hint = nearest(unused[0], known) if known else "write `:name` instead of a value to define one"
         raise InputError("--set", f"no statement has a parameter :{unused[0]}", hint)
     named = {name for query in queries for name in query.values} - {
         name for query in queries for name in drawn_parameters(query)
