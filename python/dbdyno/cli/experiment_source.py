@@ -144,8 +144,7 @@ class ExperimentSource:
             queries = read_statements(text, file, engine)
             made = mix_experiment(queries, given, file, engine)
         else:
-            queries = read_queries(text, file, engine)
-            queries = merged(queries) if is_trace else queries
+            queries = merged(read_queries(text, file, engine))
             made = queries_experiment(queries, given, file, engine, keeps_data=_keeps_data(systems))
         # Only a file has lines that the user can look up.
         places = {} if is_trace else {each.name: f"{file}, line {each.line}: {each.name}" for each in queries}

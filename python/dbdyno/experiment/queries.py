@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -28,6 +29,7 @@ _OPERATOR_CHARACTERS = "+-*/<>=~!@#%^&|`?"
 
 _WARMUP_S, _WINDOW_S = 0.1, 0.5
 _MAX_QUERIES = 200
+_NUMBER = re.compile(r" \d+$")
 
 # First words of statements that affect only the transaction or the session.
 _ENDS_OR_BEGINS = frozenset(("abort", "begin", "commit", "end", "rollback", "start"))
@@ -95,15 +97,19 @@ def read_statements(text: str, location: str, engine: str) -> list[Query]:
 
 
 def merged(queries: Sequence[Query]) -> list[Query]:
-    """Return each statement once, with the weight of all its copies, such as the repetitions of a loop."""
-    made: dict[str, Query] = {}
+    """Return each statement once, with the weight of all its copies, such as the repetitions of a loop.
+
+    Names of copies differ only in a number at the end, as in workloads of traces.
+    """
+    made: dict[tuple[str, str], Query] = {}
     for query in queries:
-        known = made.get(query.sql)
+        key = query.sql, _NUMBER.sub("", query.name)
+        known = made.get(key)
         if known is None:
             values = {name: query.values[name] for name in drawn_parameters(query) if name in query.values}
-            made[query.sql] = replace(query, values=values)
+            made[key] = replace(query, values=values)
         else:
-            made[query.sql] = replace(known, weight=known.weight + query.weight)
+            made[key] = replace(known, weight=known.weight + query.weight)
     return list(made.values())
 
 

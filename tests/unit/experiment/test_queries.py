@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from conftest import Cli
 from dbdyno.base.errors import InputError
 from dbdyno.experiment.parameter_values import read_values
-from dbdyno.experiment.queries import queries_experiment, read_queries, statement_levels
+from dbdyno.experiment.queries import merged, queries_experiment, read_queries, statement_levels
 from dbdyno.model.result.convert import from_json
 from dbdyno.model.result.shape import Document
 from dbdyno.report.html import html_report
@@ -257,3 +257,25 @@ def test_a_value_is_relative_to_another_parameter() -> None:
     ):
         with pytest.raises(InputError, match=problem):
             statement_levels([query], values, "x.sql")
+
+
+def test_copies_of_a_statement_are_merged() -> None:
+    text = """\
+-- :id = 1..10
+-- :id_2 = 1..10
+-- weight: 3
+-- transaction: a
+-- name: select t
+select * from t where id = :id;
+-- name: select t 2
+select * from t where id = :id_2;
+-- end
+-- weight: 2
+-- name: cold
+select * from t where id = :id;
+"""
+    found = merged(read_queries(text, "a.sql", "sqlite"))
+    assert [(query.name, query.weight, list(query.values)) for query in found] == [
+        ("select t", 6, ["id"]),
+        ("cold", 2, ["id"]),
+    ]
