@@ -45,7 +45,7 @@ def test_a_short_session_is_a_request(tmp_path: Path) -> None:
     record(path, [[READ, *[BOOKS] * 5]] * 30 + [[READ, "begin", CHANGE, "commit"]] * 10)
     made = distilled(path)
     assert made.transactions == 2
-    assert "-- request: select authors and others\n" in made.text
+    assert "-- request: select books and others\n" in made.text
     assert "-- An N+1 loop: repeated 5 times.\n" in made.text
     assert made.text.count("select title from books") == 5
     assert "begin;\n-- name: update authors\n" in made.text
