@@ -26,6 +26,9 @@ _CURSOR_STATEMENTS = ("close", "fetch", "move")
 _BEGIN = re.compile(r"begin\b|start transaction\b", re.IGNORECASE)
 _END = re.compile(r"(?:commit|end|rollback|abort)(?! to\b| prepared\b)\b", re.IGNORECASE)
 
+# The function by which PostgreSQL's drivers set a parameter of the session.
+_SETS = re.compile(r"select (?:pg_catalog\.)?set_config\([^()]*\)$", re.IGNORECASE)
+
 Role = Literal["begin", "end", "query", "cursor", "session"]
 
 
@@ -145,6 +148,8 @@ def role_of(statement: str) -> Role:
     first = statement.split(maxsplit=1)[0].lower()
     if first in _CURSOR_STATEMENTS:
         return "cursor"
+    if _SETS.match(statement):
+        return "session"
     return "query" if first in _RUNNABLE or statement.startswith(CURSOR) else "session"
 
 

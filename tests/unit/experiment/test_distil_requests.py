@@ -87,7 +87,7 @@ def test_a_request_without_an_end_of_its_transaction_is_left_out(tmp_path: Path)
         ([[READ] * 10] * 30, 10_000, True),
         # Connections of a pool last as long as the recording.
         ([[READ] * 100] * 30, 10, False),
-        ([[READ] * 10] * 10, 10_000, False),
+        ([[READ] * 10] * 4, 10_000, False),
         ([[READ] * 300] * 30, 1_000_000, False),
     ],
 )
@@ -96,6 +96,14 @@ def test_sessions_that_are_many_and_short_are_requests(
 ) -> None:
     record(tmp_path / "a.trace", sessions, every_us=every_us)
     assert opens_connections(open_trace(tmp_path / "a.trace")) is opens
+
+
+def test_a_statement_after_the_setup_of_a_session_is_a_statement(tmp_path: Path) -> None:
+    path = tmp_path / "a.trace"
+    record(path, [["select set_config(?, ?, false)", READ]] * 30)
+    text = distilled(path).text
+    assert "set_config" not in text.partition("\n\n")[2] and "begin" not in text
+    assert "-- Recorded 30 times" in text
 
 
 def test_a_worker_beside_requests_has_transactions(tmp_path: Path) -> None:

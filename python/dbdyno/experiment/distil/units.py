@@ -48,7 +48,7 @@ _IDLE_US = 60_000_000
 _LOOPED = 3
 # If an application opens a connection for each request, there are many sessions. On average, they have few statements,
 # and last a small part of the recording.
-_FEWEST_SESSIONS = 20
+_FEWEST_SESSIONS = 5
 _SHORT_STATEMENTS = 200
 _SHORT_PART = 0.1
 # Statements that show it.

@@ -244,7 +244,9 @@ class WorkloadWriter:
             # Without durations, it is unknown when sessions were busy.
             return max(self.header.sessions, 1) if self.header.ordered else 1
         seconds = self.header.seconds
-        return max(math.ceil(units.busy_us / 1e6 / seconds - 0.05), 1) if seconds else 1
+        # Requests come at random, so they meet even if one client could do them all.
+        rest = 0.0 if units.connects else 0.05
+        return max(math.ceil(units.busy_us / 1e6 / seconds - rest), 1) if seconds else 1
 
     def _idle_us(self, units: Units, clients: int) -> float:
         """Return how long clients must be idle to do as much as the sessions, since their number is rounded up.
@@ -327,12 +329,14 @@ class WorkloadWriter:
         if unit.has_several:
             yield from names.branch(transaction, unit)
             yield f"-- {'request' if unit.is_request else 'transaction'}: {transaction}"
-        if self.think:
-            yield from self._pause_of(unit, idle_us)
         first = unit.slots[0]
+        if self.think:
+            # Before a statement outside of transactions, a session may have been set up.
+            before_us = 0.0 if unit.is_transaction else first.gap_us / max(first.executions, 1)
+            yield from self._pause_of(unit, idle_us + before_us)
         beside = [*self._pause(first.gap_us, first.executions), *self._pause(unit.end_gap_us, unit.count)]
         # A pause beside `begin` or `commit` requires them in the file.
-        has_ends = not unit.is_request and bool(unit.rolled_back or unit.begin or beside)
+        has_ends = unit.is_transaction and bool(unit.rolled_back or unit.begin or beside)
         if has_ends:
             yield f"{unit.begin or 'begin'};"
         parameters = _Parameters(unit, parsed, self)
@@ -343,7 +347,7 @@ class WorkloadWriter:
                 yield _loop_words(item, repeats)
             for iteration in range(repeats):
                 for slot in item.slots:
-                    if has_ends or unit.is_request or not is_first:
+                    if has_ends or not is_first:
                         yield from self._pause(slot.gap_us, slot.executions)
                     is_first = False
                     yield from [f"{slot.begin};"] if slot.begin else []
