@@ -278,7 +278,7 @@ def distil(trace: Path, place: Place, *options: str) -> list[str]:
     shown = dbdyno("distil", trace, "-o", "load.sql", *options, *system, work=place.work)
     found = re.search(r"--clients (\d+)", shown)
     assert found is not None
-    return ["--clients", found[1], *(f"--set={each}" for each in re.findall(r"--set (\S+)", shown))]
+    return ["--clients", found[1]]
 
 
 def decide(application: Application, place: Place, python: Path) -> Iterator[str]:

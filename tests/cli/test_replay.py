@@ -317,12 +317,11 @@ def test_a_workload_opens_connections_as_often_as_its_application(cli: Cli) -> N
         connection.commit()
         recorded.close()
     dbdyno.trace.flush()
-    told = cli("distil", "app.journal", "-o", "app.sql", "--system", "sqlite:start.db", "--think", "none")
-    assert " --set connect=per-transaction " in told
+    cli("distil", "app.journal", "-o", "app.sql", "--system", "sqlite:start.db", "--think", "none")
     text = (cli.directory / "app.sql").read_text()
     assert "-- request: update t and others\n" in text and "-- An N+1 loop: repeated 3 times.\n" in text
     run = ("run", "app.sql", "--mix", "--system", "sqlite:start.db", "--set", "seconds=1", "--rounds", "1")
-    shown = cli(*run, "--set", "connect=per-transaction")
+    shown = cli(*run)
     assert "Connecting for each transaction took" in shown
     header = open_trace(cli.directory / "app.journal").header
     assert header.sessions == 40 and header.seconds

@@ -18,15 +18,16 @@ from dbdyno.trace.summary import StatementTotals, Summary
 
 @dataclass
 class Side:
-    """The executions of a statement on one side. ``seconds``: of the ``timed`` ones; percentiles in milliseconds.
+    """The executions of a statement on one side. ``seconds``: of the ``timed`` ones; ``rows``: of the ``counted`` ones.
 
-    Percentiles of several operations with the same text can't be merged, so these are unknown.
+    Percentiles are in milliseconds. They are unknown for several operations with the same text: they can't be merged.
     """
 
     count: float = 0
     seconds: float = 0.0
     timed: float = 0
     rows: float = 0.0
+    counted: float = 0
     p50_ms: float | None = None
     p99_ms: float | None = None
 
@@ -42,6 +43,12 @@ class Side:
         self.seconds += other.seconds
         self.timed += other.timed
         self.rows += other.rows
+        self.counted += other.counted
+
+    @property
+    def mean_rows(self) -> float | None:
+        """The rows per execution; ``None`` if they aren't known."""
+        return self.rows / self.counted if self.counted else None
 
 
 @dataclass(frozen=True)
@@ -143,7 +150,7 @@ def _control(text: str) -> str | None:
 
 def _recorded(totals: StatementTotals) -> Side:
     percentiles = totals.percentile_ms(50), totals.percentile_ms(99)
-    return Side(totals.count, totals.duration_ns / 1e9, totals.timed, totals.rows, *percentiles)
+    return Side(totals.count, totals.duration_ns / 1e9, totals.timed, totals.rows, totals.counted, *percentiles)
 
 
 def _executed(cell: Cell, fingerprints: Fingerprints) -> Iterator[tuple[str, Side]]:
@@ -155,7 +162,7 @@ def _executed(cell: Cell, fingerprints: Fingerprints) -> Iterator[tuple[str, Sid
         text = texts.get(operation.name, operation.name)
         number, latency = operation.count, operation.latency_ms
         rows = number * _rows_per_execution(cell, operation.name)
-        yield text, Side(number, operation.seconds, number, rows, latency.p50, latency.p99)
+        yield text, Side(number, operation.seconds, number, rows, number, latency.p50, latency.p99)
 
 
 def _rows_per_execution(cell: Cell, statement: str) -> float:

@@ -167,7 +167,7 @@ def _cells(one: Agreement) -> dict[str, str]:
 
 def _other_rows(agreements: Sequence[Agreement]) -> Iterator[str]:
     """Yield a sentence about statements that find other numbers of rows than recorded, the longest ones first."""
-    found = [one for one in agreements if min(one.recorded.count, one.run.count) >= _COUNTED and _finds_others(one)]
+    found = [one for one in agreements if min(one.recorded.counted, one.run.counted) >= _COUNTED and _finds_others(one)]
     for one in found[:_SHOWN_ROWS]:
         yield f"! Rows per execution: {_rows(one.recorded)} → {_rows(one.run)}: {shortened(one.statement, _SHOWN)}"
     if len(found) > _SHOWN_ROWS:
@@ -175,7 +175,7 @@ def _other_rows(agreements: Sequence[Agreement]) -> Iterator[str]:
 
 
 def _finds_others(one: Agreement) -> bool:
-    recorded, run = (side.rows / side.count for side in (one.recorded, one.run))
+    recorded, run = (side.mean_rows or 0.0 for side in (one.recorded, one.run))
     return max(recorded, run) > _OTHER_ROWS * min(recorded, run)
 
 
@@ -184,4 +184,4 @@ def _share(share: float | None) -> str:
 
 
 def _rows(side: Side) -> str:
-    return figure(side.rows / side.count) if side.count else "-"
+    return "-" if side.mean_rows is None else figure(side.mean_rows)

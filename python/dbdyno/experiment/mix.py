@@ -66,6 +66,7 @@ def mix_document(
         transactions.append({COMMENT: _about(members), "name": name, "weight": members[0].weight, "steps": steps})
     _check_transactions(transactions, location)
     factors: dict[str, Any] = {"clients": [1], "seconds": [_SECONDS], "prepare": ["once"], "connect": ["once"]}
+    factors |= {name: [level] for name, level in statements[0].levels.items()}
     if any(step.get("begin") == _BEGIN for transaction in transactions for step in transaction["steps"]):
         factors["begin"] = ["deferred"]
     return {

@@ -48,7 +48,8 @@ class Query:
 
     ``weight``: how often it is executed, in proportion to all weights. ``block``: the transaction that it is in.
     ``before``, ``after``: pauses of a client. ``controls``: it begins or ends a transaction. ``into``: parameters of
-    later statements of the transaction, which get the columns of its first row. ``comments``, ``head``: of the file.
+    later statements of the transaction, which get the columns of its first row. ``comments``, ``head``, ``levels``: of
+    the file.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Query:
     into: tuple[str, ...] = ()
     comments: tuple[str, ...] = ()
     head: tuple[str, ...] = ()
+    levels: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_queries(text: str, location: str, engine: str) -> list[Query]:
@@ -162,6 +164,7 @@ def _query(statement: Statement, name: str, location: str, engine: str) -> Query
         statement.into,
         statement.comments,
         statement.head,
+        statement.levels,
     )
 
 

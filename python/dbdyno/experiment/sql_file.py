@@ -27,10 +27,13 @@ _NAME = r"[^\W\d]\w*"
 _NAME_DIRECTIVE = re.compile(r"--\s*name\s*[:=]\s*(\S.*)", re.IGNORECASE)
 _VALUES_DIRECTIVE = re.compile(rf"--\s*:({_NAME})\s*=\s*(\S.*)")
 # Directives of workloads, which apply to what follows them.
-_FLOW_DIRECTIVE = re.compile(r"--\s*(?:(transaction|request|weight|think|into)\s*:\s*(\S.*)?|(end))", re.IGNORECASE)
+_FLOW_DIRECTIVE = re.compile(r"--\s*(?:(transaction|request|weight|think|into|set)\s*:\s*(\S.*)?|(end))", re.IGNORECASE)
 # What looks like a directive, and the known ones.
 _LIKE_DIRECTIVE = re.compile(r"--\s*([a-z]+)\s*:.*", re.IGNORECASE)
-_KNOWN_DIRECTIVES = ("name", "transaction", "request", "weight", "think", "into")
+_KNOWN_DIRECTIVES = ("name", "transaction", "request", "weight", "think", "into", "set")
+SET_FACTORS = ("prepare", "connect")
+"""Factors of a mix whose levels a file may give: how its application uses connections."""
+
 # Similarity from which a word is a misspelled directive.
 _NEAR = 0.8
 _WEIGHT = re.compile(r"\d{1,9}(?:\.\d{1,9})?")
@@ -78,7 +81,8 @@ class Statement:
 
     ``block``: the transaction that it is in. ``weight``: its own, or its block's. ``before``, ``after``: pauses; only
     the last statement of a block has some after it. ``into``: parameters that get the columns of its first row.
-    ``comments``: other comments above it; ``head``: the first statement has those about the file.
+    ``comments``: other comments above it; ``head``: the first statement has those about the file. ``levels``: of the
+    file's factors, which the first statement has, too.
     """
 
     text: str
@@ -92,6 +96,7 @@ class Statement:
     into: tuple[str, ...] = ()
     comments: tuple[str, ...] = ()
     head: tuple[str, ...] = ()
+    levels: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_sql_file(path: str) -> str:
@@ -295,6 +300,7 @@ class _Flow:
         self._into: tuple[tuple[str, ...], int] | None = None
         self._comments: list[str] = []
         self._head: list[str] = []
+        self._levels: dict[str, str] = {}
 
     @property
     def has_read(self) -> bool:
@@ -331,6 +337,8 @@ class _Flow:
                 self._weight = float(words), line
             case "think":
                 self._pauses.append(Pause(words, line, self._noted()))
+            case "set":
+                self._levels |= self._read_levels(words, line)
             case "into":
                 self._into = self._read_into(words, line), line
 
@@ -349,9 +357,24 @@ class _Flow:
         into = self._into[0] if self._into is not None else ()
         head = () if self._statements else tuple(self._head)
         made = replace(statement, block=self._block, weight=weight, before=pauses, into=into)
-        self._statements.append(replace(made, comments=self._noted(), head=head))
+        levels = {} if self._statements else self._levels
+        self._statements.append(replace(made, comments=self._noted(), head=head, levels=levels))
         self._has_statements = True
         self._weight, self._pauses, self._into = None, [], None
+
+    def _read_levels(self, words: str, line: int) -> dict[str, str]:
+        """Read levels of factors. Raises InputError."""
+        if self._statements:
+            raise self._wrong(line, "`-- set:` applies to the whole file", "write it above the first statement")
+        levels: dict[str, str] = {}
+        for each in words.split(","):
+            name, _, level = (part.strip() for part in each.partition("="))
+            if name not in SET_FACTORS or not level:
+                known = ", ".join(f"`{factor}`" for factor in SET_FACTORS)
+                hint = f"write a level of {known}, such as `-- set: connect=per-transaction`"
+                raise self._wrong(line, f"`{each.strip()}` is not a level", hint)
+            levels[name] = level
+        return levels
 
     def _read_into(self, words: str, line: int) -> tuple[str, ...]:
         """Read the names of parameters. Raises InputError."""
@@ -393,7 +416,7 @@ class _Flow:
         block, self._block = self._block, None
         assert block is not None  # noqa: S101 - the callers have checked it
         if not self._has_statements:
-            problem = f"the transaction `{block.name}` is empty"
+            problem = f"the {'request' if block.is_request else 'transaction'} `{block.name}` is empty"
             raise self._wrong(block.line, problem, "write some below it, or remove it")
         self._statements[-1] = replace(self._statements[-1], after=tuple(self._pauses))
         self._pauses = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 from collections.abc import Callable
 from importlib import import_module
 from time import perf_counter_ns, time_ns
@@ -21,6 +22,10 @@ _PREPARING = {
 
 
 def _rows(cursor: Any) -> int | None:
+    own = getattr(cursor, "cursor", cursor)
+    if isinstance(own, sqlite3.Cursor) and own.description is not None:
+        # SQLite counts the rows of a result while they are read.
+        return None
     count = getattr(cursor, "rowcount", None)
     return count if isinstance(count, int) and count >= 0 else None
 

@@ -21,7 +21,7 @@ _SAMPLED = 2000
 class StatementTotals:
     """The executions of one statement. ``duration_ns``: the total; ``timed``: the executions with a duration.
 
-    ``sample_ns``: durations of a random sample of executions.
+    ``counted``: those whose rows are known; ``sample_ns``: durations of a random sample of executions.
     """
 
     text: str
@@ -29,6 +29,7 @@ class StatementTotals:
     timed: int = 0
     duration_ns: int = 0
     rows: int = 0
+    counted: int = 0
     errors: int = 0
     sample_ns: list[int] = field(default_factory=list)
 
@@ -70,10 +71,12 @@ def summarize(trace: Trace) -> Summary:
         count = np.array(batch.count, dtype=np.int64)
         cursors.merge(trace.texts, batch.session, statement, count, duration)
         known = duration >= 0
+        with_rows = np.array([each is not None for each in batch.rows], dtype=np.int64)
         sums = {
             "count": np.bincount(statement, weights=count, minlength=len(totals)),
             "timed": np.bincount(statement, weights=count * known, minlength=len(totals)),
             "duration_ns": np.bincount(statement, weights=duration * known, minlength=len(totals)),
+            "counted": np.bincount(statement, weights=count * with_rows, minlength=len(totals)),
             "rows": np.bincount(statement, weights=[each or 0 for each in batch.rows], minlength=len(totals)),
         }
         for name, values in sums.items():

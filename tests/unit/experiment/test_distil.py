@@ -223,7 +223,7 @@ def test_a_parameter_that_equals_two_earlier_ones_by_chance_is_recognized(tmp_pa
     made = distilled(path, Chooser(None, None))
     assert "values (:id, :id_2);" in made.text
     # Its values were a part of the text.
-    assert made.prepare == "never" and " --set prepare=never " in made.text
+    assert made.prepare == "never" and "\n-- set: prepare=never\n" in made.text
 
 
 def test_equal_values_of_a_repetition_have_one_name(tmp_path: Path) -> None:

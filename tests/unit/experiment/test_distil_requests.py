@@ -8,7 +8,7 @@ import pytest
 
 from dbdyno.experiment.distil.parameters import Chooser
 from dbdyno.experiment.distil.units import Units, opens_connections, recognize
-from dbdyno.experiment.distil.workload import Workload, WorkloadWriter, run_command
+from dbdyno.experiment.distil.workload import Workload, WorkloadWriter
 from dbdyno.experiment.mix import mix_experiment
 from dbdyno.experiment.queries import read_statements
 from dbdyno.trace.header import Header
@@ -49,9 +49,8 @@ def test_a_short_session_is_a_request(tmp_path: Path) -> None:
     assert "-- An N+1 loop: repeated 5 times.\n" in made.text
     assert made.text.count("select title from books") == 5
     assert "begin;\n-- name: update authors\n" in made.text
-    assert run_command("a.sql", made, None, "statements").endswith(" --set connect=per-transaction --system URL")
     experiment = mix_experiment(read_statements(made.text, "a.sql", "sqlite"), {}, "a.sql", "sqlite")
-    assert experiment.factors["connect"].levels[0].name == "once"
+    assert experiment.factors["connect"].levels[0].name == "per-transaction"
 
 
 def test_transactions_of_requests_end_as_recorded(tmp_path: Path) -> None:

@@ -111,6 +111,28 @@ def test_statements_of_a_request_commit_by_themselves() -> None:
     assert done(made["q6"]) == ["execute"]
 
 
+def test_a_file_may_give_levels() -> None:
+    made = mix("-- set: prepare=never, connect = per-transaction\nselect 1;")
+    levels = {name: factor.levels[0].name for name, factor in made.factors.items()}
+    assert levels["prepare"] == "never" and levels["connect"] == "per-transaction"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("-- set: clients=4\nselect 1", "line 1: `clients=4` is not a level; write a level of `prepare`, `connect`"),
+        ("-- set: prepare\nselect 1", "line 1: `prepare` is not a level"),
+        ("select 1;\n-- set: prepare=never\nselect 2", "line 2: `-- set:` applies to the whole file"),
+        ("-- set: connect=always\nselect 1", "always"),
+        ("-- request: a\n-- end\nselect 1", "line 1: the request `a` is empty"),
+    ],
+)
+def test_wrong_levels_and_requests_are_refused(text: str, problem: str) -> None:
+    with pytest.raises(InputError) as error:
+        transactions(mix(text))
+    assert problem in str(error.value)
+
+
 def test_a_plain_begin_is_a_factor() -> None:
     assert mix("-- transaction: a\nbegin;\nselect 1;\nend;").factors["begin"].levels[0].name == "deferred"
     assert mix("-- transaction: a\nselect 1;").factors["begin"].levels[0].name == "deferred"

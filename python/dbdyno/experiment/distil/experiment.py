@@ -26,10 +26,6 @@ def experiment_document(workload: Workload, output: str, trace: str, engine: str
     document["title"] = f"Workload of {source}"
     document["question"] = f"How many transactions of {source} per second, and where does their time go?"
     document["factors"]["clients"] = [workload.clients]
-    if workload.prepare != "once":
-        document["factors"]["prepare"] = [workload.prepare]
-    if workload.connects:
-        document["factors"]["connect"] = ["per-transaction"]
     if workload.phases:
         document["load"][COMMENT] = [
             "The recorded rate varied. To repeat it, remove `stop`, the factor `seconds` and all steps with `think`,",

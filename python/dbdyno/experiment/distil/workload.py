@@ -312,6 +312,11 @@ class WorkloadWriter:
             yield f"-- {made_up_words(workload)}"
         if workload.problem:
             yield f"-- {workload.problem}"
+        prepare = [] if workload.prepare == "once" else [f"prepare={workload.prepare}"]
+        levels = [*prepare, *(["connect=per-transaction"] if workload.connects else [])]
+        if levels:
+            yield "-- As the application uses its connections:"
+            yield f"-- set: {', '.join(levels)}"
         yield ""
 
     def _unit(
@@ -652,8 +657,6 @@ def run_command(file: str, workload: Workload, system: SystemSpec | None, form: 
     """Return the command that runs a workload. ``system``: the database, which synthetic tables don't need."""
     # An experiment has them.
     given = f" --mix --clients {workload.clients}" if form == "statements" else ""
-    given += f" --set prepare={workload.prepare}" if form == "statements" and workload.prepare != "once" else ""
-    given += " --set connect=per-transaction" if form == "statements" and workload.connects else ""
     if form != "synthetic" or workload.settings:
         url = _url(parse_url(f"{workload.engine}:") if form == "synthetic" else system, workload.settings)
         given += f" --system {quote(url)}"
