@@ -101,7 +101,7 @@ def read_statements(text: str, location: str, engine: str) -> list[Query]:
 def merged(queries: Sequence[Query]) -> list[Query]:
     """Return each statement once, with the weight of all its copies, such as the repetitions of a loop.
 
-    Names of copies differ only in a number at the end, as in workloads of traces.
+    Names of copies differ only in a number at the end.
     """
     made: dict[tuple[str, str], Query] = {}
     for query in queries:

@@ -21,7 +21,7 @@ _SAMPLED = 2000
 class StatementTotals:
     """The executions of one statement. ``duration_ns``: the total; ``timed``: the executions with a duration.
 
-    ``counted``: those whose rows are known; ``sample_ns``: durations of a random sample of executions.
+    ``counted``: executions whose rows are known; ``sample_ns``: durations of a random sample of executions.
     """
 
     text: str

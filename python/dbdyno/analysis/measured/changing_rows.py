@@ -1,6 +1,6 @@
 """The rows that transactions would return if their own changes had not changed the data.
 
-A faster system inserts more rows in the same time, so its queries find more of them. To compare two systems, the rows
+A faster system inserts more rows in the same time, so its queries find more. To compare two systems, the rows
 per transaction are extrapolated to the beginning of their trials: a line is fitted over the intervals of the windows,
 by weighted least squares (Montgomery, Peck and Vining 2012, Introduction to Linear Regression Analysis, section 5.5).
 """

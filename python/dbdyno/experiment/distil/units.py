@@ -315,13 +315,13 @@ class _Recognizer:
             else:
                 session.open.append(each)
                 if len(session.open) > _SHORT_STATEMENTS:
-                    # It is another program's, such as a worker's.
+                    # It belongs to another program, such as a worker.
                     executed, session.open, session.is_request = session.open, [], False
                     for one in executed:
                         self._take(session, one, self._roles[one.statement])
 
     def _take(self, session: _Session, executed: _Executed, role: Role) -> None:
-        """Take a statement of a session that has transactions and statements outside of them."""
+        """Take a statement of a session that has several transactions."""
         if session.open and executed.transaction != session.transaction:
             # A new transaction began without an end of the last one.
             self._result.failed += 1

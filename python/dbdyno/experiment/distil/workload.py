@@ -423,7 +423,7 @@ class WorkloadWriter:
             yield f"-- think: {_time(mean)}"
 
     def _title(self, unit: Unit, parsed: dict[int, Parsed]) -> str:
-        """Name a transaction after the first statement that writes, or after the one that takes the longest time."""
+        """Name a transaction after its first change, or after its longest query."""
         names = [parsed[slot.statement].name for slot in unit.slots]
         writes = [each for each in names if each.split()[0] in ("insert", "update", "delete", "replace", "merge")]
         name = writes[0] if writes else parsed[max(unit.slots, key=lambda slot: slot.duration_ns).statement].name
