@@ -18,6 +18,9 @@ _AFTER_ON = frozenset(
      "where")
 )  # fmt: skip
 _BEFORE_TABLES = frozenset(("from", "into", "join", "table", "update"))
+_TABLE = re.compile(r"\b(?:from|into|join|update) \S+", re.IGNORECASE)
+# Characters of a statement behind its table.
+_LEAST_REST = 6
 _PLAIN_NAME = re.compile(r'"[^\W\d]\w*"|`[^\W\d]\w*`|\[[^\W\d]\w*\]')
 
 
@@ -52,8 +55,11 @@ def shortened_statements(statements: Sequence[str], longest: int) -> list[str]:
                 (at for at, each in enumerate(zip(*texts, strict=False)) if len(set(each)) > 1), min(map(len, texts))
             )
             begin = texts[0].rfind(" ", 0, same) + 1
+            first, table = texts[0].partition(" ")[0], _TABLE.search(texts[0][:begin])
+            before = f"{first} … {table[0]} …" if table else f"{first} …"
+            before = before if len(before) + _LEAST_REST <= longest else f"{first} …"
             for number, text in zip(numbers, texts, strict=True):
-                made[number] = shortened(f"{text.partition(' ')[0]} … {text[begin:]}", longest)
+                made[number] = shortened(f"{before} {text[begin:]}", longest)
     return made
 
 

@@ -63,6 +63,15 @@ def test_different_statements_remain_different() -> None:
     ]
 
 
+def test_different_statements_keep_their_table() -> None:
+    columns = ", ".join(f"column_{number}" for number in range(9))
+    found = f"select {columns} from books where the_first_condition = ? and id = ? limit 21"
+    assert shortened_statements([found, f"{found} for update"], 40) == [
+        "select … from books … 21",
+        "select … from books … 21 for update",
+    ]
+
+
 def test_columns_are_left_out_for_long_statements_only() -> None:
     def heads(statement: str, width: int) -> list[object]:
         rows = [{"count": "1", "p99 ms": "12.5", "errors": ""}]
