@@ -527,6 +527,26 @@ def test_rare_transactions_have_the_values_of_all_with_the_statement(tmp_path: P
     assert all(unit.slots[1].values[1].by_value.total() == 1200 for unit in units)
 
 
+def test_rare_transactions_with_other_skew_keep_their_values(tmp_path: Path) -> None:
+    path = tmp_path / "skew.trace"
+    values = Values(None)
+    random = np.random.default_rng(2)
+    with TraceWriter(path, Header("sqlite", "test", values.kept)) as writer:
+        # Most draw hot keys; one transaction has few keys, another one draws all with the same probability.
+        for number in range(600):
+            kind = number % 10
+            key = number % 5 if kind == 0 else int(random.integers(4000) if kind == 1 else random.zipf(1.6)) % 4000
+            executed = Execution(number * 1000, 1000)
+            writer.add(1, "begin", executed)
+            writer.add(1, f"select {'a' * (kind + 1 if kind < 2 else 3)} from t", executed)
+            changed = Execution(number * 1000, 1000, 1, values=[values.of(key)])
+            writer.add(1, "update t set s = 1 where k = ?", changed)
+            writer.add(1, "commit", executed)
+    opened = open_trace(path)
+    used = {opened.texts[unit.slots[0].statement]: unit.slots[1].values[0] for unit in recognize(opened).units}
+    assert [used[f"select {name} from t"].by_value.total() for name in ("a", "aa")] == [60, 60]
+
+
 def test_pauses_within_a_transaction_keep_it_open(tmp_path: Path) -> None:
     path = tmp_path / "pauses.trace"
     with TraceWriter(path, Header("sqlite", "test")) as writer:

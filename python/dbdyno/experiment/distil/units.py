@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import TypeVar
+
+import numpy as np
 
 from dbdyno.trace.fingerprint import CURSOR
 from dbdyno.trace.header import Role, begins_transaction, role_of
@@ -29,6 +32,8 @@ _MOST_VALUES = 20_000
 _RANDOM = Random(1)
 # Fewer uses of a parameter don't show which values are frequent.
 _FEWEST_USES = 100
+# Standard errors that chance hardly exceeds.
+_CHANCE = 3.0
 _NEARLY_ALL = 0.9
 # Samples per transaction, and statements in all samples.
 _SAMPLES = 200
@@ -481,7 +486,7 @@ class _Recognizer:
 
 
 def _pool_rare(units: Iterable[Unit]) -> None:
-    """Give statements of rare transactions the values that they have in all transactions, unless theirs are equal."""
+    """Give statements of rare transactions the values that they have in all transactions, unless theirs differ."""
     parameters: dict[tuple[int, int], list[tuple[Slot, int]]] = {}
     for unit in units:
         for slot in unit.slots:
@@ -491,10 +496,27 @@ def _pool_rare(units: Iterable[Unit]) -> None:
         all_uses = Counts()
         for slot, place in slots if len(slots) > 1 else ():
             all_uses.merge(slot.values[place])
+        total = all_uses.by_value.total()
+        shares = np.array(list(all_uses.by_value.values())) / max(total, 1)
+        two, three = float((shares**2).sum()), float((shares**3).sum())
         for slot, place in slots:
             own = slot.values[place]
-            if own.by_value.total() < min(_FEWEST_USES, all_uses.by_value.total()) and not own.is_nearly_constant:
+            is_rare = own.by_value.total() < min(_FEWEST_USES, total)
+            if is_rare and not own.is_nearly_constant and _is_drawn(own, two, three):
                 slot.values[place] = all_uses
+
+
+def _is_drawn(few: Counts, two: float, three: float) -> bool:
+    """Whether values may be drawn from others, by the number of pairs of equal ones.
+
+    ``two``, ``three``: the probabilities that so many of the others are equal. The variance of the number of pairs is
+    that of a U statistic (Hoeffding 1948, doi:10.1214/aoms/1177730196).
+    """
+    uses = few.by_value.total()
+    pairs = uses * (uses - 1) / 2
+    variance = pairs * (two - two**2) + 2 * pairs * (uses - 2) * (three - two**2)
+    equal = sum(count * (count - 1) / 2 for count in few.by_value.values())
+    return abs(equal - pairs * two) <= _CHANCE * math.sqrt(max(variance, 1.0))
 
 
 def _record(unit: Unit, inner: Sequence[_Executed], repeats: Sequence[int]) -> None:
