@@ -61,7 +61,7 @@ def test_markdown_has_table_limits_and_failures() -> None:
 
 def test_what_is_not_comparable_is_in_the_markdown() -> None:
     text = markdown_text(update_document(systems=("sqlite:", "sqlite:?journal_mode=wal")))
-    assert text.index("they are not ranked") < text.index("\n| ")
+    assert text.index("Not ranked, because") < text.index("\n| ")
 
 
 def test_words_of_others_are_no_markup() -> None:
