@@ -156,7 +156,7 @@ def _differences(group: Sequence[Cell], told: Container[str]) -> Iterator[tuple[
         if len(hits) == 1 or what == VALUES:
             a, b, difference = hits[0]
             names = f"{a.system.name} and {b.system.name}"
-            # The reason comes first, because long names are cut.
+            # Terminals cut long names, not the reason.
             text = f"Not ranked, because they are not comparable ({difference}): {names}.{_why_rows(what, apart)}"
             yield what, text, apart, differences
             continue

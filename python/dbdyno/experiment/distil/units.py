@@ -507,10 +507,10 @@ def _pool_rare(units: Iterable[Unit]) -> None:
 
 
 def _is_drawn(few: Counts, two: float, three: float) -> bool:
-    """Whether values may be drawn from others, by the number of pairs of equal ones.
+    """Whether a few values may be a sample of a population, by the number of equal pairs.
 
-    ``two``, ``three``: the probabilities that so many of the others are equal. The variance of the number of pairs is
-    that of a U statistic (Hoeffding 1948, doi:10.1214/aoms/1177730196).
+    ``two``, ``three``: the probabilities that two and three values of the population are equal. For the variance of a
+    U statistic, such as this number, see Hoeffding 1948, doi:10.1214/aoms/1177730196.
     """
     uses = few.by_value.total()
     pairs = uses * (uses - 1) / 2

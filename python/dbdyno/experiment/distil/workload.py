@@ -296,7 +296,10 @@ class WorkloadWriter:
             name = "FILE.sql" if self.form == "statements" else "FILE.toml"
             yield f"-- To run it like that: {run_command(name, workload, None, self.form)}"
         if self.think and idle_us >= _LEAST_PAUSE_US:
-            yield f"-- Some sessions were idle at times, so pauses are {_time(idle_us)} longer than recorded."
+            if workload.connects:
+                yield f"-- Each session has one transaction. Clients pause for {_time(idle_us)} before it."
+            else:
+                yield f"-- Some sessions were idle at times, so pauses are {_time(idle_us)} longer than recorded."
         if workload.phases and self.form == "statements":
             words = "As stages of an experiment (`dbdyno distil TRACE -o FILE.toml`), without pauses:"
             yield f"-- The rate varied. {words}"
