@@ -93,7 +93,8 @@ def test_ranges_are_rounded_outward() -> None:
 
 
 def test_a_column_without_values_has_nulls_only() -> None:
-    for kind, declared in (("number", "float"), ("integer", "int"), ("date", "date"), ("text", "text")):
+    kinds = ("number", "float"), ("integer", "int"), ("date", "date"), ("timestamp", "timestamp"), ("text", "text")
+    for kind, declared in kinds:
         made = described(kind, declared, [None] * 100)
         assert SyntheticTables([TableStatistics("t", 100, [made])]).document()["t"]["rows"] == 100, kind
 

@@ -169,13 +169,14 @@ def column_statistics(
     present = [each for _, each in pairs]
     nulls = 1 - len(present) / len(values) if values else 0.0
     kind = _kind(declared.kind, present)
+    made = ColumnStatistics(declared.name, kind, _type(declared.type, kind), nulls, parent=declared.parent)
+    made = replace(made, unique=declared.unique)
+    if not present:
+        return made
     numbers, decimals, template = _numbers(kind, present)
     if kind == "number" and numbers is None:
         kind, numbers = "real", [float(each) for each in present]
-    made = ColumnStatistics(declared.name, kind, _type(declared.type, kind), nulls, parent=declared.parent)
-    made = replace(made, decimals=decimals, template=template, unique=declared.unique)
-    if not present:
-        return made
+    made = replace(made, kind=kind, type=_type(declared.type, kind), decimals=decimals, template=template)
     filled = table.rows * (1 - nulls)
     if numbers is not None:
         ends = table.ends or (min(numbers), max(numbers))

@@ -318,7 +318,6 @@ class WorkloadWriter:
         prepare = [] if workload.prepare == "once" else [f"prepare={workload.prepare}"]
         levels = [*prepare, *(["connect=per-transaction"] if workload.connects else [])]
         if levels:
-            yield "-- As the application uses its connections:"
             yield f"-- set: {', '.join(levels)}"
         yield ""
 
