@@ -237,7 +237,7 @@ def test_together_is_taken_only_where_it_gains_more_than_one_alone() -> None:
     assert judged(cells, FREE, third, both, members=members).recommended == "free + third one"
 
 
-@pytest.mark.parametrize(("times", "recommended"), [(1.5, "free"), (9.0, "free + third one")])
+@pytest.mark.parametrize(("times", "recommended"), [(1.5, "free"), (2.5, "free"), (9.0, "free + third one")])
 def test_a_part_that_is_not_proven_is_taken_if_all_together_gain_more(times: float, recommended: str) -> None:
     third = replace(FREE, name="third one", settings={"c": "1"})
     both = replace(FREE, name="free + third one")

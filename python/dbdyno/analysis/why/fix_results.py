@@ -51,6 +51,8 @@ _SLOWER = 0.05
 _LARGE = 1.25
 _DOUBT = 0.25
 _SPACE = 1 << 16
+# A combination whose members aren't all proven to help must gain so many times as much as a fix that is.
+_MUCH_MORE = 2.0
 
 
 @dataclass(frozen=True)
@@ -226,8 +228,16 @@ def recommend(
     helped = [fix_effect for fix_effect in tried if fix_effect.fix in proven]
     # Prefer fixes that are proven to help, and a single fix to a combination that doesn't gain more.
     helped.sort(key=lambda one: (not proven.issuperset(one.members), len(one.members), -(one.gain or 0.0)))
-    free = _best([fix_effect for fix_effect in helped if not fix_effect.serious], measured, comparison)
-    dear = _best([fix_effect for fix_effect in helped if fix_effect.serious], measured, comparison)
+
+    def best(serious: bool) -> FixEffect | None:
+        found: FixEffect | None = None
+        for fix_effect in helped:
+            least = 1.0 if proven.issuperset(fix_effect.members) else _MUCH_MORE
+            is_better = found is None or _gains_more(found, fix_effect, measured, comparison, least)
+            found = fix_effect if fix_effect.serious == serious and is_better else found
+        return found
+
+    free, dear = best(serious=False), best(serious=True)
     if free is None:
         return dear, None
     if dear is None or not _gains_more(free, dear, measured, comparison):
@@ -235,23 +245,21 @@ def recommend(
     return free, dear
 
 
-def _best(helped: Sequence[FixEffect], measured: Mapping[str, _Measured], comparison: _Comparison) -> FixEffect | None:
-    """Return the first fix, unless a later one gains more."""
-    best: FixEffect | None = None
-    for fix_effect in helped:
-        if best is None or _gains_more(best, fix_effect, measured, comparison):
-            best = fix_effect
-    return best
-
-
-def _gains_more(one: FixEffect, other: FixEffect, measured: Mapping[str, _Measured], comparison: _Comparison) -> bool:
+def _gains_more(
+    one: FixEffect,
+    other: FixEffect,
+    measured: Mapping[str, _Measured],
+    comparison: _Comparison,
+    least: float = 1.0,
+) -> bool:
+    """Whether it is certain that the second fix gains more than ``least`` times as much as the first one."""
     a, b = measured[one.fix], measured[other.fix]
     ratio = comparison.ratio((a.cell, a.fix), (b.cell, b.fix))
     if ratio is None:
         # Without common blocks, compare their gains over the unchanged cell.
         ends = other.gain_ci95
-        return ends is not None and one.gain_ci95 is not None and ends[0] > one.gain_ci95[1]
-    return ratio.low is not None and ratio.low > 1 and ratio.mean >= 1 + MIN_GAIN
+        return ends is not None and one.gain_ci95 is not None and ends[0] > least * one.gain_ci95[1]
+    return ratio.low is not None and ratio.low > least and ratio.mean >= 1 + MIN_GAIN
 
 
 def work_rates(cell: Cell, fix: Fix | None, unit: str) -> Rates:
