@@ -125,14 +125,13 @@ def _check_overwritten(output: Path) -> None:
 
 def distilled(file: str, url: str | None, options: DistilOptions) -> Workload:
     """Make the workload of a trace. ``url``: the database of the application, if it is known. Raises DbdynoError."""
-    connects = opens_connections(open_trace(Path(file)))
     trace = open_trace(Path(file))
     engine = trace.header.engine
     system = None if url is None else parse_url(url)
     if system is not None and system.engine != engine:
         problem = f"the trace has statements of {engine_of(engine).title}"
         raise InputError(f"--system {url}", problem, "name a database of this engine")
-    units = recognize(trace, connects=connects)
+    units = recognize(trace, connects=opens_connections(trace.header, Path(file)))
     # Outside of a transaction, such as in statistics, a savepoint can't be repeated.
     units.units = [
         each

@@ -30,9 +30,8 @@ def record(path: Path, sessions: list[list[str]], *, every_us: int = 10_000) -> 
 
 
 def recognized(path: Path) -> tuple[Trace, Units]:
-    connects = opens_connections(open_trace(path))
     opened = open_trace(path)
-    return opened, recognize(opened, connects=connects)
+    return opened, recognize(opened, connects=opens_connections(opened.header, path))
 
 
 def distilled(path: Path) -> Workload:
@@ -93,8 +92,9 @@ def test_a_request_without_an_end_of_its_transaction_is_left_out(tmp_path: Path)
 def test_sessions_that_are_many_and_short_are_requests(
     tmp_path: Path, sessions: list[list[str]], every_us: int, opens: bool
 ) -> None:
-    record(tmp_path / "a.trace", sessions, every_us=every_us)
-    assert opens_connections(open_trace(tmp_path / "a.trace")) is opens
+    path = tmp_path / "a.trace"
+    record(path, sessions, every_us=every_us)
+    assert opens_connections(open_trace(path).header, path) is opens
 
 
 def test_a_statement_after_the_setup_of_a_session_is_a_statement(tmp_path: Path) -> None:

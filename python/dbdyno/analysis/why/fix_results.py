@@ -231,10 +231,10 @@ def recommend(
 
     def best(serious: bool) -> FixEffect | None:
         found: FixEffect | None = None
-        for fix_effect in helped:
+        for fix_effect in [one for one in helped if one.serious == serious]:
             least = 1.0 if proven.issuperset(fix_effect.members) else _MUCH_MORE
-            is_better = found is None or _gains_more(found, fix_effect, measured, comparison, least)
-            found = fix_effect if fix_effect.serious == serious and is_better else found
+            if found is None or _gains_more(found, fix_effect, measured, comparison, least):
+                found = fix_effect
         return found
 
     free, dear = best(serious=False), best(serious=True)

@@ -169,8 +169,9 @@ def column_statistics(
     present = [each for _, each in pairs]
     nulls = 1 - len(present) / len(values) if values else 0.0
     kind = _kind(declared.kind, present)
-    made = ColumnStatistics(declared.name, kind, _type(declared.type, kind), nulls, parent=declared.parent)
-    made = replace(made, unique=declared.unique)
+    made = ColumnStatistics(
+        declared.name, kind, _type(declared.type, kind), nulls, parent=declared.parent, unique=declared.unique
+    )
     if not present:
         return made
     numbers, decimals, template = _numbers(kind, present)

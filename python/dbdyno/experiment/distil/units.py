@@ -7,15 +7,16 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from random import Random
 from typing import TypeVar
 
 import numpy as np
 
 from dbdyno.trace.fingerprint import CURSOR
-from dbdyno.trace.header import Role, begins_transaction, role_of
+from dbdyno.trace.header import Header, Role, begins_transaction, role_of
 from dbdyno.trace.parquet import Batch
-from dbdyno.trace.reading import Trace
+from dbdyno.trace.reading import Trace, open_trace
 from dbdyno.trace.values import UNKNOWN
 
 LOOP_US = 2_000
@@ -251,12 +252,11 @@ def recognize(trace: Trace, *, connects: bool = False) -> Units:
     return _Recognizer(trace, connects=connects).read()
 
 
-def opens_connections(trace: Trace) -> bool:
+def opens_connections(header: Header, path: Path) -> bool:
     """Whether the application opens a connection for each request, so that sessions are many and short.
 
     Reads the beginning of the trace if there are many sessions. Raises InputError.
     """
-    header = trace.header
     if not header.ordered or header.sessions < _FEWEST_SESSIONS:
         return False
     if header.statements > _SHORT_STATEMENTS * header.sessions:
@@ -264,7 +264,7 @@ def opens_connections(trace: Trace) -> bool:
     begins: dict[int, int] = {}
     ends: dict[int, int] = {}
     read = 0
-    for batch in trace.batches:
+    for batch in open_trace(path).batches:
         for session, start, duration in zip(batch.session, batch.start, batch.duration_ns, strict=True):
             if start is not None:
                 begins.setdefault(session, start)
